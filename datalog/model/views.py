@@ -218,6 +218,25 @@ class OuterJoin:
     computed: tuple[ComputedColumn, ...] = ()
     key: tuple[int, ...] = ()
 
+    @property
+    def parts(self) -> tuple[tuple[ViewDefinition, tuple[int, ...]], ...]:
+        """What it is made of, each with the columns of the view that its columns are."""
+        sides = ((side.definition, side.columns) for side in self.sides)
+        return (self.kept, self.columns), *sides
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the view's columns."""
+        named = {i: name for part, places in self.parts for i, name in zip(places, part.columns, strict=True)}
+        named |= {one.place: one.name for one in self.computed}
+        return tuple(named[i] for i in range(len(named)))
+
+    @property
+    def plain_names(self) -> tuple[str, ...]:
+        """The names of those columns that are not computed from others."""
+        computed = {one.place for one in self.computed}
+        return tuple(name for i, name in enumerate(self.names) if i not in computed)
+
     def over(self, change: Callable[[ViewDefinition], ViewDefinition]) -> OuterJoin:
         """The same with the definitions changed."""
         sides = (replace(side, definition=change(side.definition)) for side in self.sides)

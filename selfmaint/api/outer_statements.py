@@ -42,7 +42,7 @@ from selfmaint.engine.plans import in_one_query
 from selfmaint.maintain import gained, lost, maintenance_program
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.computed_columns import completed
-from selfmaint.warehouse.outer_joins import plain_columns, recombined
+from selfmaint.warehouse.outer_joins import recombined
 from selfmaint.warehouse.situation import Situation
 
 Step: TypeAlias = tuple[Predicate, Program | ViewDefinition, tuple[str, ...]]
@@ -136,7 +136,7 @@ def _steps(
         return
     program = drop_empty(program, goals - known)
     row = tuple(Variable(f"C{i}") for i in range(len(view.columns)))
-    for predicate, columns in ((before, view.columns), (after, plain_columns(outer))):
+    for predicate, columns in ((before, view.columns), (after, outer.plain_names)):
         yield predicate, in_one_query(program, predicate), columns
     if outer.computed:
         whole, _ = completed(view.name, outer, after, decision.catalog.relations)

@@ -45,7 +45,6 @@ from selfmaint.fallback.probes import Probe, options, roughly
 from selfmaint.maintain import gained, lost
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.near import require_known
-from selfmaint.warehouse.outer_joins import columns_of
 from selfmaint.warehouse.situation import Situation
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ def tables_of(catalog: Catalog, names: Mapping[str, str]) -> dict[Predicate, Tab
         for number, (branch, part) in enumerate(catalog.unions[whole].items()):
             columns = branch.selection.columns
             found[part.predicate] = Table(unused(f"{whole}_{number}"), columns, catalog.not_null(part))
-        columns = (*columns_of(catalog.outer[whole]), "copies", "is_there")
+        columns = (*catalog.outer[whole].names, "copies", "is_there")
         found[Predicate(whole, Version.STEP)] = Table(unused(f"{whole}_changes"), columns)
     for relation in catalog.relations.values():
         not_null = frozenset(range(relation.arity)) - relation.nullable

@@ -40,7 +40,7 @@ from selfmaint.canonical.rules import Contribution, given_rules, known_rules, wh
 from selfmaint.errors import Code
 from selfmaint.warehouse.base_relations import certain_variables, row_atom
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, GroupedView, View
-from selfmaint.warehouse.outer_joins import columns_of, unlike_any
+from selfmaint.warehouse.outer_joins import unlike_any
 from selfmaint.warehouse.situation import Situation
 
 _NET_EFFECT = (
@@ -173,7 +173,7 @@ def _half_alone(name: str, outer: OuterJoin, wrong: tuple[Rule, ...]) -> Check:
         name,
         f"the view `{name}` stores rows that its query can never produce",
         "check that the contents belong to this view, and its columns' order",
-        columns_of(outer),
+        outer.names,
         wrong,
     )
 

@@ -10,7 +10,7 @@ from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.maintain import Delta
 from selfmaint.warehouse.catalog import Catalog
 from selfmaint.warehouse.computed_columns import completed
-from selfmaint.warehouse.outer_joins import plain_columns, recombined
+from selfmaint.warehouse.outer_joins import recombined
 
 
 def of_unions(catalog: Catalog, verdicts: Mapping[str, Verdict]) -> Verdicts:
@@ -78,7 +78,7 @@ def _recombined(
     given = {Predicate(part, Version.GAINED): deltas[part].gained for part in parts}
     given |= {Predicate(part, Version.LOST): deltas[part].lost for part in parts}
     stored = facts.relations[view.predicate]
-    columns = {before: view.columns, after: plain_columns(outer)}
+    columns = {before: view.columns, after: outer.plain_names}
     rows = engine.evaluate_all(program, columns, facts.extended(given))
     if outer.computed:
         every, types = completed(name, outer, after, catalog.relations)

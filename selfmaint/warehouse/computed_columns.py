@@ -14,7 +14,7 @@ Conditions of soundness:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from datalog.analysis.expression_types import expression_type
@@ -79,7 +79,7 @@ def are_computed_alike(
     """Conditions 2 and 3, given of each part the rule of its core, or its own, as written, and as it is."""
     used = set(expression_variables([one.value for one in outer.computed]))
     types = column_types(outer, relations)
-    for part, places in _parts(outer):
+    for part, places in outer.parts:
         (one,) = part.blocks
         whats = [w for i, w in zip(places, one.outputs, strict=True) if column(i) in used]
         kinds = [types[column(i)] for i in places if column(i) in used]
@@ -105,7 +105,7 @@ def column_types(
 ) -> dict[Variable, ColumnType | None]:
     """The types of a view's columns that are of one of its parts."""
     found: dict[Variable, ColumnType | None] = {}
-    for part, places in _parts(outer):
+    for part, places in outer.parts:
         (one,) = part.blocks
         types = variable_types(one.core.atoms, relations)
         found |= {
@@ -119,16 +119,8 @@ def completed(
 ) -> tuple[ViewDefinition, Mapping[Predicate, tuple[ColumnType, ...]]]:
     """A view's rows from those that lack what is computed, with the types of these by the rows' predicate."""
     types, computed = column_types(outer, relations), {one.place: one.value for one in outer.computed}
-    names = {one.place: one.name for one in outer.computed}
-    for part, places in _parts(outer):
-        names |= dict(zip(places, part.columns, strict=True))
-    plain = [i for i in sorted(names) if i not in computed]
-    outputs = [computed.get(i, column(i)) for i in sorted(names)]
+    every = range(len(outer.names))
+    plain = [i for i in every if i not in computed]
+    outputs = [computed.get(i, column(i)) for i in every]
     made = block(name, 0, [Atom(rows, tuple(map(column, plain)))], outputs)
-    columns = tuple(names[i] for i in sorted(names))
-    return ViewDefinition(name, columns, (made,)), {rows: tuple(types[column(i)] or ANY for i in plain)}
-
-
-def _parts(outer: OuterJoin) -> Iterable[tuple[ViewDefinition, tuple[int, ...]]]:
-    yield outer.kept, outer.columns
-    yield from ((side.definition, side.columns) for side in outer.sides)
+    return ViewDefinition(name, outer.names, (made,)), {rows: tuple(types[column(i)] or ANY for i in plain)}

@@ -47,9 +47,7 @@ def joins_of(views: Iterable[ViewDefinition | OpaqueView], taken: Collection[str
 
 def parts_of(joins: Iterable[OuterJoin]) -> Iterator[ViewDefinition]:
     """The definitions of all that some views are made of."""
-    for outer in joins:
-        yield outer.kept
-        yield from (side.definition for side in outer.sides)
+    return (part for outer in joins for part, _ in outer.parts)
 
 
 def outer_parts(
@@ -98,25 +96,9 @@ def _selection(
     return ViewDefinition(view.name, part.columns, (made,), Semantics.SET if is_set else Semantics.BAG)
 
 
-def columns_of(outer: OuterJoin) -> tuple[str, ...]:
-    """The names of a view's columns."""
-    named = _plain(outer) | {one.place: one.name for one in outer.computed}
-    return tuple(named[i] for i in range(len(named)))
-
-
-def plain_columns(outer: OuterJoin) -> tuple[str, ...]:
-    """The names of those of a view's columns that are not computed from others."""
-    return tuple(name for _, name in sorted(_plain(outer).items()))
-
-
-def _plain(outer: OuterJoin) -> dict[int, str]:
-    parts = [(outer.columns, outer.kept), *((side.columns, side.definition) for side in outer.sides)]
-    return {i: name for places, part in parts for i, name in zip(places, part.columns, strict=True)}
-
-
 def unlike_any(name: str, outer: OuterJoin) -> Iterator[Rule]:
     """Rules of the rows of a view that it can never have: no partner, and yet other values than then."""
-    row = Atom(Predicate(name), tuple(column(i) for i in range(len(columns_of(outer)))))
+    row = Atom(Predicate(name), tuple(column(i) for i in range(len(outer.names))))
     for side in outer.sides:
         if isinstance(side.told, Negation):  # that some value is not null: else all are, as they are to be
             continue
@@ -137,14 +119,15 @@ def recombined(name: str, outer: OuterJoin) -> tuple[Program, Predicate, Predica
     Touched are the rows of which the key of the kept side is that of a row that a part gains or loses. Read are the
     view's stored rows, and of each part, by its name, the rows gained and lost.
     """
-    row = tuple(column(i) for i in range(len(columns_of(outer))))
+    row = tuple(column(i) for i in range(len(outer.names)))
     kept = tuple(row[i] for i in outer.key or outer.columns)
     stored, touched = Atom(Predicate(name), row), Atom(Predicate(name, Version.STEP), kept)
     old, rules = Atom(Predicate(name, Version.BEFORE), row), list[Rule]()
-    parts = {outer.kept.name: outer.columns, **{s.definition.name: s.columns for s in outer.sides}}
-    for part, columns in parts.items():
+    for part, columns in outer.parts:
         for version in (Version.GAINED, Version.LOST):
-            rules.append(Rule(touched, (Atom(Predicate(part, version), tuple(row[i] for i in columns)),)))
+            rules.append(
+                Rule(touched, (Atom(Predicate(part.name, version), tuple(row[i] for i in columns)),))
+            )
     rules.append(Rule(old, (stored, touched)))
 
     def after(part: str, columns: tuple[int, ...], told: tuple[Literal, ...]) -> Atom:
