@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import re
 import shutil
 import tempfile
 import uuid
@@ -26,12 +25,12 @@ import duckdb
 from datalog.evaluate.sets import Indexed
 from datalog.model import ColumnType, Row, TypeName
 from datalog.sql import read_set, text
-from datalog.sql.duckdb import Query, SqlType, UnlikeSparkError
+from datalog.sql.duckdb import Query, SqlType
 from datalog.sql.duckdb import relations as sql
-from datalog.sql.duckdb.texts import csv
+from datalog.sql.duckdb.texts import csv, escaped
 from datalog.sql.duckdb.types import sql_type
 from selfmaint.duckdb.exact_rows import are_in_python, arrow_rows, has_odd_value, listed, rows_of
-from selfmaint.duckdb.failures import as_input_error, changed, mark, refused
+from selfmaint.duckdb.failures import as_input_error, changed, mark
 from selfmaint.duckdb.join_order import JoinOrder
 from selfmaint.duckdb.loading import UNCHECKED
 from selfmaint.duckdb.watch import within_budget
@@ -165,6 +164,7 @@ class Database:
         self.join_order = JoinOrder(self._connection)
         self._numbers = count()
         self._unused: list[tuple[str, bool]] = []
+        self._in_transaction = False
         self._files: dict[str, tuple[int, int] | None] = {}
         self._connection.execute("SET TimeZone = 'UTC'")
 
@@ -313,6 +313,23 @@ class Database:
                     raise
             raise
 
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """What runs in it is committed together, or not at all; it writes to one attached database."""
+        self.run("BEGIN")
+        self._in_transaction = (
+            True  # what is collected meanwhile may be of another database: dropped after it
+        )
+        try:
+            yield
+            self.run("COMMIT")
+        except BaseException:
+            with contextlib.suppress(duckdb.Error):
+                self.run("ROLLBACK")
+            raise
+        finally:
+            self._in_transaction = False
+
     def answer(self, statement: str) -> pa.RecordBatchReader:
         """What a query of people gives, in its order; no other statement may be run until it ends."""
         return self._execute(statement).to_arrow_reader(_BATCH)
@@ -352,7 +369,7 @@ class Database:
     def _execute(
         self, statement: str, values: Sequence[object] = (), *, joins: bool = True
     ) -> duckdb.DuckDBPyConnection:
-        while self._unused:
+        while self._unused and not self._in_transaction:
             name, held = self._unused.pop()
             kind = "TABLE" if held else "VIEW"
             self._connection.execute(f"DROP {kind} IF EXISTS {name}")  # a name of its own
@@ -380,21 +397,3 @@ class Database:
 
 def _require_reads(query: Any, reads: Collection[str]) -> None:
     require_allowed(read_set(query), {(name,) for name in reads})
-
-
-def escaped(path: str) -> str:
-    """A path as DuckDB takes it for that path alone, and no pattern."""
-    return re.sub(r"[*?\[]", r"[\g<0>]", path)
-
-
-@contextlib.contextmanager
-def writing_sql() -> Iterator[None]:
-    """Turns what DuckDB does otherwise than Spark into an `InputError`.
-
-    Raises:
-        InputError: SM502.
-    """
-    try:
-        yield
-    except UnlikeSparkError as unlike:
-        raise refused(f"DuckDB does not compute what Spark does here: {unlike}") from unlike

@@ -28,7 +28,7 @@ from datalog.sql.duckdb import Query, SqlType
 from datalog.sql.duckdb import relations as sql
 from datalog.sql.duckdb.expressions import view as view_query
 from datalog.sql.duckdb.rules import derived
-from selfmaint.duckdb.database import MOST_FEW, Database, Relation, Stored, writing_sql
+from selfmaint.duckdb.database import MOST_FEW, Database, Relation, Stored
 from selfmaint.duckdb.exact_rows import (
     ZONE,
     are_exact,
@@ -40,6 +40,7 @@ from selfmaint.duckdb.exact_rows import (
 )
 from selfmaint.duckdb.extensions import Extension
 from selfmaint.duckdb.factors import TooManyJoinedError
+from selfmaint.duckdb.failures import writing_sql
 from selfmaint.duckdb.few_rows import all_few
 from selfmaint.duckdb.layouts import taken
 from selfmaint.duckdb.programs import Programs

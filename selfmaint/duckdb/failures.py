@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from pathlib import Path
 
 import duckdb
 
+from datalog.sql.duckdb import UnlikeSparkError
 from selfmaint.errors import Code, InputError, input_error
 
 _VALUES = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.InvalidInputException)
@@ -103,3 +105,16 @@ def changed(file: str) -> InputError:
         return input_error(Code.MISSING_CONTENTS, message, _MEND)
     message = f"`{file}` has changed since it was first looked at, and cannot be read as what it was"
     return input_error(Code.COLUMNS_DIFFER, message, "run the command again, when nothing writes to it")
+
+
+@contextlib.contextmanager
+def writing_sql() -> Iterator[None]:
+    """Turns what DuckDB does otherwise than Spark into an `InputError`.
+
+    Raises:
+        InputError: SM502.
+    """
+    try:
+        yield
+    except UnlikeSparkError as unlike:
+        raise refused(f"DuckDB does not compute what Spark does here: {unlike}") from unlike

@@ -17,8 +17,8 @@ from datalog.model import Unmodelled
 from datalog.model.schema import OTHER_HINT
 from datalog.sql.duckdb import SqlType
 from datalog.sql.duckdb import relations as sql
-from selfmaint.duckdb.database import Database, Relation, writing_sql
-from selfmaint.duckdb.failures import refused
+from selfmaint.duckdb.database import Database, Relation
+from selfmaint.duckdb.failures import refused, writing_sql
 from selfmaint.duckdb.layouts import taken
 from selfmaint.duckdb.text_rows import csv_rows, json_rows, refused_text
 from selfmaint.engine.column_types import settled

@@ -127,30 +127,23 @@ class Lake:
         there = self.catalog.hidden(now)
         losing = [name for name, change in changes.items() if change.lost is not None]
         spreads = {name: self.catalog.table(name, now).spreads for name in losing}
-        with _attached(self.database, self.place, "written to") as run:
-            run("BEGIN")
-            try:
-                # From here on this is the transaction's state: who comes in between is refused when it ends.
-                ((before,),) = run(f"FROM {_LAKE}.current_snapshot()")
-                self.place.require_newest(before, after)
-                if hidden:
-                    run(f"CREATE SCHEMA IF NOT EXISTS {_LAKE}.{HELPERS}")
-                for name, rows in (new or {}).items():
-                    if (name in there) != (name in hidden):
-                        run(f"DROP TABLE IF EXISTS {_name(name, there)}")
-                    run(f"CREATE OR REPLACE TABLE {_name(name, hidden)} AS {_stored(rows)}")
-                for name, change in changes.items():
-                    if change.lost is not None:
-                        self._delete(_name(name, there), name, change.lost, change.key, spreads[name])
-                    if change.gained is not None:
-                        run(f"INSERT INTO {_name(name, there)} {_stored(change.gained)}")
-                run(f"INSERT INTO {_COMMITS} VALUES (?, ?)", [before + 1, said.text()])
-                run(f"CALL {_LAKE}.set_commit_message('selfmaint', ?)", [said.kind])
-                run("COMMIT")
-            except BaseException:
-                with contextlib.suppress(duckdb.Error):
-                    run("ROLLBACK")
-                raise
+        with _attached(self.database, self.place, "written to") as run, self.database.transaction():
+            # From here on this is the transaction's state: who comes in between is refused when it ends.
+            ((before,),) = run(f"FROM {_LAKE}.current_snapshot()")
+            self.place.require_newest(before, after)
+            if hidden:
+                run(f"CREATE SCHEMA IF NOT EXISTS {_LAKE}.{HELPERS}")
+            for name, rows in (new or {}).items():
+                if (name in there) != (name in hidden):
+                    run(f"DROP TABLE IF EXISTS {_name(name, there)}")
+                run(f"CREATE OR REPLACE TABLE {_name(name, hidden)} AS {_stored(rows)}")
+            for name, change in changes.items():
+                if change.lost is not None:
+                    self._delete(_name(name, there), name, change.lost, change.key, spreads[name])
+                if change.gained is not None:
+                    run(f"INSERT INTO {_name(name, there)} {_stored(change.gained)}")
+            run(f"INSERT INTO {_COMMITS} VALUES (?, ?)", [before + 1, said.text()])
+            run(f"CALL {_LAKE}.set_commit_message('selfmaint', ?)", [said.kind])
         return Committed(before + 1)
 
     def require_writable(self) -> None:

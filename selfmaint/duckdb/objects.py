@@ -6,7 +6,8 @@ import os
 
 import duckdb
 
-from selfmaint.duckdb.database import Database, escaped
+from datalog.sql.duckdb.texts import escaped
+from selfmaint.duckdb.database import Database
 from selfmaint.duckdb.failures import STORAGE
 from selfmaint.duckdb.loading import extension_file, load
 from selfmaint.duckdb.store import literal

@@ -15,8 +15,10 @@ import duckdb
 from datalog.model import ANY, ColumnType, TypeName
 from datalog.sql.duckdb import SqlType
 from datalog.sql.duckdb import relations as sql
+from datalog.sql.duckdb.texts import escaped
 from datalog.sql.duckdb.types import sql_type
-from selfmaint.duckdb.database import Database, Relation, escaped, writing_sql
+from selfmaint.duckdb.database import Database, Relation
+from selfmaint.duckdb.failures import writing_sql
 from selfmaint.duckdb.layouts import taken
 from selfmaint.engine.protocol import Layout
 from selfmaint.errors import Code, first_line, input_error

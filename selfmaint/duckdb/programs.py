@@ -17,9 +17,10 @@ from datalog.rewrite.unfold import is_unfoldable, unfold
 from datalog.sql.duckdb import SqlType
 from datalog.sql.duckdb import relations as sql
 from datalog.sql.duckdb.rules import Derived, derived
-from selfmaint.duckdb.database import Database, Relation, Stored, writing_sql
+from selfmaint.duckdb.database import Database, Relation, Stored
 from selfmaint.duckdb.extensions import Extension
 from selfmaint.duckdb.factors import Factored, is_bare, most_rows, over_parts, require_few, require_few_joined
+from selfmaint.duckdb.failures import writing_sql
 from selfmaint.duckdb.fetched import APART, KEYS, STORED, Fetched, Large, Lookup, lookup_of, one_by_one
 from selfmaint.duckdb.few_rows import all_few, computed_here, may_derive
 from selfmaint.duckdb.layouts import finding
@@ -168,7 +169,7 @@ class Programs:
         read = self._read([mark], known)
         key = over_tables(mark, {p: one.named for p, one in read.items()})
         if key not in self._matches:
-            here = self._computed_here([mark], read)
+            here = computed_here([mark], read) if self._database.most_few else None
             if here is not None:
                 self._matches[key] = bool(here[0])
             elif not may_derive(mark, read):
@@ -255,7 +256,7 @@ class Programs:
 
     def _made_here(self, rules: Sequence[Rule], known: Mapping[Predicate, Extension]) -> Extension | None:
         """The same in this process, if there are few rows."""
-        here = self._computed_here(rules, self._read(rules, known))
+        here = computed_here(rules, self._read(rules, known)) if self._database.most_few else None
         if here is None:
             return None
         few = self._database.computed(*here)
@@ -368,11 +369,6 @@ class Programs:
             first[predicate] = Extension(table, one.not_null)
         made = self._written([one.rule for one in ways], first)
         return self._database.view(made.query(), made.types, [one.stored for one in first.values()])
-
-    def _computed_here(
-        self, rules: Sequence[Rule], read: Mapping[Predicate, Extension]
-    ) -> tuple[frozenset[Row], tuple[SqlType, ...]] | None:
-        return computed_here(rules, read) if self._database.most_few else None
 
     def _read(
         self, rules: Sequence[Rule], known: Mapping[Predicate, Extension]

@@ -14,7 +14,8 @@ import duckdb
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import Span
-from selfmaint.duckdb.database import Database, Relation, escaped
+from datalog.sql.duckdb.texts import escaped
+from selfmaint.duckdb.database import Database, Relation
 from selfmaint.duckdb.failures import as_input_error, mark
 from selfmaint.duckdb.store import files_query, literal, named, quoted
 from selfmaint.errors import Code, InputError, QueryError, input_error

@@ -6,6 +6,7 @@ Decimals may not need rounding; a timestamp without a zone is on the clock of UT
 # ruff: noqa: S608 - columns are named here, and all other names are put in as trees
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from sqlglot import exp
@@ -45,6 +46,11 @@ def settled_type(declared: ColumnType) -> ColumnType:
     """The type that texts of a declared type are read as."""
     is_open = declared.name is TypeName.DECIMAL and declared.precision is None
     return _ANY_DECIMAL if is_open else declared
+
+
+def escaped(path: str) -> str:
+    """A path as DuckDB takes it for that path alone, and no pattern."""
+    return re.sub(r"[*?\[]", r"[\g<0>]", path)
 
 
 def csv(files: Sequence[str], width: int) -> exp.Select:

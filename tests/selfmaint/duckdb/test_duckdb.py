@@ -5,7 +5,10 @@ from __future__ import annotations
 import datetime as dt
 import gc
 from decimal import Decimal
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from sqlglot import exp
 
@@ -43,6 +46,24 @@ def test_a_statement_that_reads_another_name_is_refused() -> None:
     ):
         with pytest.raises(ReadRefusedError, match=other.stored.name):
             run()
+
+
+def test_what_is_collected_in_a_transaction_is_dropped_after_it(tmp_path: Path) -> None:
+    engine = DuckEngine()
+    database = engine.database
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "rows.parquet")
+    read, _ = database.parquet([str(tmp_path / "rows.parquet")])
+    database.run(f"ATTACH '{tmp_path / 'other.db'}' AS other")
+    database.run("CREATE TABLE other.t (x BIGINT)")
+    named = f"SELECT count(*) FROM duckdb_views() WHERE view_name = '{read.name}'"
+    assert database.run(named) == [(1,)]
+    with database.transaction():
+        database.run("INSERT INTO other.t VALUES (1)")
+        del read
+        gc.collect()
+        database.run("INSERT INTO other.t VALUES (2)")
+    assert database.run("FROM other.t ORDER BY x") == [(1,), (2,)]
+    assert database.run(named) == [(0,)]
 
 
 @pytest.mark.parametrize(
