@@ -10,11 +10,10 @@ from itertools import product
 from weakref import WeakKeyDictionary
 
 from datalog.analysis.dependency import evaluation_order
-from datalog.model import Atom, Constant, NullTest, Predicate, Program, Row, Rule, Variable, Version
+from datalog.model import Atom, Constant, NullTest, Predicate, Program, Rule, Variable, Version
 from datalog.rewrite.independent import independent_parts, linked_parts
 from datalog.rewrite.reachable import predicates_of
 from datalog.rewrite.unfold import is_unfoldable, unfold
-from datalog.sql.duckdb import SqlType
 from datalog.sql.duckdb import relations as sql
 from datalog.sql.duckdb.rules import Derived, derived
 from selfmaint.duckdb.database import Database, Relation, Stored
