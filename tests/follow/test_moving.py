@@ -56,6 +56,15 @@ def writing(shop: LoggedShop, seed: int, pause_s: float = 0.0, most: float = mat
 
 
 @contextlib.contextmanager
+def as_they_write(*writers: list[int]) -> Iterator[None]:
+    """Begins when each writer has written, and some of them must write before it ends."""
+    wait_until(lambda: all(done for (done,) in writers))
+    before = [done for (done,) in writers]
+    yield
+    assert before != [done for (done,) in writers], "nobody wrote meanwhile"
+
+
+@contextlib.contextmanager
 def following(shop: LoggedShop, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """The command in a process of its own, until it is told to stop; it must end well."""
     command = [sys.executable, "-m", "selfmaint", "follow", str(shop.toml), "--poll", "0.05", *arguments]
@@ -98,14 +107,14 @@ def test_views_are_made_while_others_write_and_then_follow(hard: LoggedShop) -> 
     waiting.execute("insert into shop.sale values (77, 1, 1, 1)")
     # Not more than so many: each makes steps, which take time, in which there would be more, and so on.
     with writing(hard, 1, 0.02, 60) as first, writing(hard, 2, 0.02, 60) as second:
-        assert run("init", str(hard.toml)).status == 0
-        assert max(*first, *second) > 0, "nobody wrote meanwhile"
+        with as_they_write(first, second):
+            assert run("init", str(hard.toml)).status == 0
         with writing(hard, 3, 0.04, 60) as third, writing(hard, 4, 0.04, 60) as fourth:
             waiting.execute("update shop.sale set amount = 2 where id = 77")
             waiting.commit()
             waiting.close()
-            assert hard.follow("--once", "--transactions", "7").status == 0
-            assert max(*third, *fourth) > 0, "nobody wrote meanwhile"
+            with as_they_write(third, fourth):
+                assert hard.follow("--once", "--transactions", "7").status == 0
     assert hard.follow("--once", "--transactions", "50", "--verify").status == 0
     assert hard.stored() == hard.expected()
 
