@@ -27,6 +27,7 @@ from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.evaluation import foresee
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.procedure import check as decide
+from selfmaint.decide.procedure import with_enough
 from selfmaint.decide.saturation import saturated
 from selfmaint.decide.searched import determined_delta
 from selfmaint.decide.unions import deltas_of_unions, of_unions
@@ -294,7 +295,7 @@ def _decided(
     foresee(known, known.catalog.views, maintained=True)
     require_possible(warehouse, facts, situation, update.files, full=full)
     progress("deciding")
-    known = saturated(known)
+    known = with_enough(known, known.catalog.views)
     found = decide(known, known.catalog.views, sample=SHOWN_WITNESSES)
     return known, Verdicts(found)
 

@@ -1,6 +1,21 @@
 """The canonical database: what every database that explains the warehouse must contain."""
 
-from selfmaint.canonical.rules import Contribution, after_rules, all_contributions, contributions, known_rules
+from selfmaint.canonical.rules import (
+    Contribution,
+    after_rules,
+    all_contributions,
+    contributions,
+    copied,
+    known_rules,
+)
 from selfmaint.warehouse.base_relations import row_atom
 
-__all__ = ["Contribution", "after_rules", "all_contributions", "contributions", "known_rules", "row_atom"]
+__all__ = [
+    "Contribution",
+    "after_rules",
+    "all_contributions",
+    "contributions",
+    "copied",
+    "known_rules",
+    "row_atom",
+]

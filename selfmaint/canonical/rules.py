@@ -12,20 +12,35 @@ Conditions of soundness:
 6. A row of which a view shows a key, and that the update deletes, is the row of that match: what it has in columns
    that the view hides binds the other subgoals. A deleted line tells its part, and `sold` shows the line's brand.
 7. A foreign key proves rows of the relation that it references (`references.py`).
+8. A view that joins a relation to others only by foreign keys that are never null, and tests nothing, has a row for
+   each of its rows: where it shows all of its columns, the relation is wholly known, and none of its rows is new.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
-from datalog.containment import contained_in
-from datalog.model import Atom, Constant, Literal, Negation, NullTest, Rule, Term, Variable, Version
+from datalog.containment import contained_in, containment_mapping
+from datalog.model import (
+    Atom,
+    Constant,
+    Literal,
+    Negation,
+    NullTest,
+    Rule,
+    Term,
+    Variable,
+    Version,
+    variables_of,
+)
 from datalog.rewrite import guarded_variables
 from selfmaint.canonical.references import proved
-from selfmaint.warehouse.base_relations import row_atom
+from selfmaint.warehouse.base_relations import certain_variables, row_atom
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, GroupedView, View
 from selfmaint.warehouse.grouped import Grouped
+from selfmaint.warehouse.promised import promised
 from selfmaint.warehouse.situation import Situation
 from selfmaint.warehouse.views import Outside
 
@@ -38,24 +53,19 @@ class Contribution:
         subgoal: index into the view's body.
         rule: `relation@known(...) :- view(...).`
         is_exact: whether the view has a row for each match of its body, as one with filters has not.
+        is_copy: whether it is the whole relation (condition 8).
     """
 
     view: View
     subgoal: int
     rule: Rule
     is_exact: bool = True
+    is_copy: bool = False
 
     @property
     def meaning(self) -> Rule:
         """The contribution as a query over the base relations: the view unfolded."""
         return Rule(self.rule.head, (*self.view.body, *self.view.filters))
-
-    @property
-    def is_copy(self) -> bool:
-        """Whether it is the whole relation: no other subgoal, no constant, no repeated variable, no guard."""
-        head = self.rule.head
-        distinct = len(set(head.terms)) == head.arity and all(isinstance(t, Variable) for t in head.terms)
-        return len(self.view.body) == 1 and distinct and not self.view.filters and self.is_exact
 
 
 def contributions(catalog: Catalog) -> tuple[Contribution, ...]:
@@ -74,30 +84,54 @@ def contributions(catalog: Catalog) -> tuple[Contribution, ...]:
 def all_contributions(catalog: Catalog) -> Iterator[Contribution]:
     """What each view tells about the base relations, even what another one tells by condition 2."""
     for view in catalog.views:
-        if isinstance(view, GroupedView) and not view.grouped.is_hidden:
-            yield from _of_groups(view.core, view.grouped)
-        if view.limitation is not None:
-            continue
+        yield from catalog.once("what it tells", view, partial(_told, catalog, view))
+
+
+def copied(catalog: Catalog) -> Mapping[str, Contribution]:
+    """The relations that views copy (condition 8), and what tells them."""
+    return {c.rule.head.predicate.name: c for c in all_contributions(catalog) if c.is_copy}
+
+
+def _told(catalog: Catalog, view: View) -> tuple[Contribution, ...]:
+    found = list[Contribution]()
+    if isinstance(view, GroupedView) and not view.grouped.is_hidden:
+        found.extend(_of_groups(catalog, view.core, view.grouped))
+    if view.limitation is None:
         for index, atom in enumerate(view.body):
             variables = {t for t in atom.terms if isinstance(t, Variable)}
             if variables <= set(view.head.terms):
                 head = atom.of(Version.KNOWN)
                 guards = tuple(NullTest(v) for v in guarded_variables([atom]))
-                yield Contribution(view, index, Rule(head, (view.head, *guards)))
+                is_copy = _is_copy(catalog, view, atom)
+                found.append(Contribution(view, index, Rule(head, (view.head, *guards)), is_copy=is_copy))
+    return tuple(found)
 
 
-def _of_groups(core: View, grouped: Grouped) -> Iterator[Contribution]:
+def _of_groups(catalog: Catalog, core: View, grouped: Grouped) -> Iterator[Contribution]:
     """Condition 5: what the groups tell; nothing of a view that has a row even over none."""
     stored = grouped.stored(core.rule.head.predicate.of(Version.STORED), "Q")
     for index, atom in enumerate(core.body):
         if not grouped.is_total and set(atom.terms) <= {*grouped.group_terms.values(), *_constants(atom)}:
             head = atom.of(Version.KNOWN)
             guards = tuple(NullTest(v) for v in guarded_variables([atom]))
-            yield Contribution(core, index, Rule(head, (stored, *guards)), grouped.tells_absence)
+            is_exact = grouped.tells_absence
+            is_copy = is_exact and _is_copy(catalog, core, atom)
+            yield Contribution(core, index, Rule(head, (stored, *guards)), is_exact, is_copy)
 
 
 def _constants(atom: Atom) -> Iterator[Term]:
     return (t for t in atom.terms if isinstance(t, Constant))
+
+
+def _is_copy(catalog: Catalog, view: View, atom: Atom) -> bool:
+    """Condition 8: what foreign keys promise beside any row matches the view, which tests nothing."""
+    own = variables_of([atom])
+    if len(own) < atom.arity or view.comparisons:
+        return False
+    rows = promised(catalog, atom)
+    found = containment_mapping(view.body, rows, {v: v for v in own})
+    certain = certain_variables(rows, catalog.relations)
+    return found is not None and all(found[v] in certain for v in view.not_null)
 
 
 def known_rules(
@@ -169,8 +203,8 @@ def _evident(
 
 def wholly_known(catalog: Catalog, situation: Situation, kept: tuple[Contribution, ...]) -> frozenset[str]:
     """The relations all of whose rows are in the canonical database: readable, or copied by a view."""
-    copied = {c.rule.head.predicate.name for c in kept if c.is_copy}
-    return frozenset(n for n in catalog.relations if n in copied | situation.readable)
+    copies = {c.rule.head.predicate.name for c in kept if c.is_copy}
+    return frozenset(n for n in catalog.relations if n in copies | situation.readable)
 
 
 def given_rules(relation: BaseRelation, situation: Situation, version: Version) -> tuple[Rule, ...]:

@@ -67,6 +67,12 @@ class Contradiction:
     not_null: frozenset[Variable]
     comparisons: tuple[Comparison, ...] = ()
 
+    @classmethod
+    def of_copy(cls, view: View, subgoal: int, fact: int) -> Contradiction:
+        """That a new fact meets a subgoal of whose relation a view shows all rows."""
+        mapping = (fact if i == subgoal else None for i in range(len(view.body)))
+        return cls(view, tuple(mapping), 1 << fact, (), (), frozenset(), frozenset())
+
     @cached_property
     def demanded(self) -> tuple[Literal, ...]:
         """What it demands of known facts and k's variables, null tests left out."""

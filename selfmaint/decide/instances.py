@@ -8,6 +8,7 @@ Conditions of soundness and completeness:
    or would reference a row by a foreign key.
 3. Two new facts of a relation with a key may be one fact: each way of unifying such subgoals is tried. Whether the
    keys of facts that are not unified differ is asked on data.
+4. A relation that a view copies has no new facts.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from datalog.model import (
     variables_of,
 )
 from datalog.order import constants_compare, satisfiable
+from selfmaint.canonical import copied
 from selfmaint.decide.companions import Chased, chase
 from selfmaint.decide.inconsistency import Contradiction, contradictions, drop_implied
 from selfmaint.warehouse.catalog import Catalog, View, certain_variables
@@ -280,8 +282,14 @@ def _contradictions(
     found: list[Contradiction] = []
     skipped: list[View] = []
     certain |= certain_variables(chased.atoms, catalog.relations)
-    may_be_new = (1 << len(chased.atoms)) - 1 & ~chased.opaque & ~old
-    # copies first: what they rule out needs no more
+    copies = copied(catalog)
+    for j, atom in enumerate(chased.atoms):
+        its = copies.get(atom.predicate.name)
+        if its is not None and not old >> j & 1:
+            found.append(Contradiction.of_copy(its.view, its.subgoal, j))
+    ruled_out = sum(c.facts for c in found)
+    may_be_new = (1 << len(chased.atoms)) - 1 & ~chased.opaque & ~old & ~ruled_out
+    # those of few subgoals first: what they rule out needs no more
     for other in sorted(catalog.views, key=lambda v: len(v.body)):
         if other.limitation is not None or other.unchanging:
             continue

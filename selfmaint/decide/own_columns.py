@@ -16,7 +16,15 @@ SIDES = (Version.DELETED, Version.INSERTED)
 
 
 def known_there(known: Knowledge[D], schema: OwnSchema, decision: Decision) -> Knowledge[D]:
-    """What is known of the relations of a view's own, besides all else: how the update changes them."""
+    """What is known of the relations of a view's own, besides all else: how the update changes them; found once."""
+    key = known_there, id(decision)  # which what is kept refers to
+    if key not in known.kept:
+        known.kept[key] = _known_there(known, schema, decision)
+    found: Knowledge[D] = known.kept[key]
+    return found
+
+
+def _known_there(known: Knowledge[D], schema: OwnSchema, decision: Decision) -> Knowledge[D]:
     engine, situation = known.engine, known.situation
     rules, goals = list[Rule](), dict[Predicate, tuple[str, ...]]()
     for name, own in schema.changing.items():

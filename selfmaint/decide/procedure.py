@@ -26,7 +26,7 @@ from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.own_columns import known_there
 from selfmaint.decide.pairs import confirmed
-from selfmaint.decide.saturation import following, saturated
+from selfmaint.decide.saturation import followed, following, learns, saturated
 from selfmaint.decide.selftest import DependsRules
 from selfmaint.decide.summands import Summed, SummedGroups, Told
 from selfmaint.decide.unread_columns import untouched
@@ -86,7 +86,8 @@ def check(known: Knowledge[D], views: Iterable[View], sample: int = _SAMPLE) -> 
     Returns:
         A verdict for each view's name, in the order given.
     """
-    wanted, known = tuple(views), saturated(known)
+    wanted = tuple(views)
+    known = with_enough(known, wanted)
     unread = untouched(known, wanted)
     same = unread | known.situation.unmet
     tests = tested(known, [view for view in wanted if view.name not in same])
@@ -126,6 +127,29 @@ def check(known: Knowledge[D], views: Iterable[View], sample: int = _SAMPLE) -> 
 
         return with_differing(known, result)
     return result
+
+
+def with_enough(known: Knowledge[D], views: Sequence[View]) -> Knowledge[D]:
+    """What is known, with what stored groups tell where tests fail, if some of the views need that."""
+    first = followed(known)
+    return first if not learns(known) or _are_told(first, views) else saturated(known)
+
+
+def _are_told(known: Knowledge[D], views: Sequence[View]) -> bool:
+    """Whether all of some views are self-maintainable by what is known as it is."""
+    same = known.situation.unmet | untouched(known, views)
+    left = [view for view in views if view.name not in same]
+    passed = passing(known, left)
+    left = [view for view in left if not (view.name in passed and _of_test(known, view, [], 0))]
+    own = _over_own_relations(known, left)
+    for view in (view for view in left if view.name not in own):
+        verdict = _unmatched(known, view, _over_summands(known, view, Undecided(view.name, ())))
+        if isinstance(verdict, Undecided) and view.shown_groups is not None:
+            verdict = _over_shown_groups(known, view.shown_groups, verdict)
+        may_be_decided = view.decided.limitation is None or bool(getattr(verdict, "reasons", ()))
+        if not verdict and may_be_decided:
+            return False
+    return True
 
 
 def _of_test(known: Knowledge[D], view: View, failing: Sampled[D], sample: int) -> Verdict:

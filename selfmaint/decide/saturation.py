@@ -46,6 +46,7 @@ _WITNESSES = 200
 _ROUNDS = 4
 """How often what was learnt is used to learn more."""
 
+_WHAT = "finding what stored groups tell"
 _CHANGED_ROWS = 20_000
 """Where the update has more rows of a relation, nothing is concluded."""
 
@@ -53,24 +54,46 @@ _CHANGED_ROWS = 20_000
 def saturated(known: Knowledge[D]) -> Knowledge[D]:
     """What is known, with what the stored groups tell where tests fail; found once."""
     if saturated not in known.kept:
-        more = known.kept[saturated] = _saturated(with_unmet(known))
-        more.kept[saturated] = more
+        more = known.kept[saturated] = _saturated(followed(known))
+        more.kept[saturated] = more.kept[followed] = more
     found: Knowledge[D] = known.kept[saturated]
     return found
 
 
-def _saturated(known: Knowledge[D]) -> Knowledge[D]:
+def followed(known: Knowledge[D]) -> Knowledge[D]:
+    """What is known, with the new rows of finer views that are determined as it is; found once."""
+    if followed not in known.kept:
+        more = known.kept[followed] = _followed(with_unmet(known))
+        more.kept[followed] = more
+    found: Knowledge[D] = known.kept[followed]
+    return found
+
+
+def learns(known: Knowledge[D]) -> bool:
+    """Whether stored groups may tell more."""
+    return bool(known.catalog.grouped_views) and known.situation.effective
+
+
+def _followed(known: Knowledge[D]) -> Knowledge[D]:
     decision = known.decision
-    if not (known.catalog.grouped_views and known.situation.effective):
+    if not learns(known):
         return known
     for view in known.catalog.views:
         decision.has_rules(view, known.situation)  # finding them has a budget of its own, for each view
-    with suppress(BudgetSpentError), limit(decision.budget_s, "finding what stored groups tell"):
+    with suppress(BudgetSpentError), limit(decision.budget_s, _WHAT):
+        return following(known)
+    return known
+
+
+def _saturated(known: Knowledge[D]) -> Knowledge[D]:
+    if not learns(known):
+        return known
+    with suppress(BudgetSpentError), limit(known.decision.budget_s, _WHAT):
         for _ in range(_ROUNDS):
-            known = before = following(known)
-            known = _learnt(known)
+            before, known = known, _learnt(known)
             if known is before:
                 break
+            known = following(known)
     return known
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from datalog.analysis import atoms_of, diagnose, validate
 from datalog.diagnostics import Code, Diagnostic, ProgramError, in_text_order
@@ -32,12 +32,7 @@ from datalog.model import (
 )
 from datalog.rewrite.branches import Branch
 from datalog.syntax import show
-from selfmaint.warehouse.base_relations import (
-    BaseRelation,
-    add_undeclared,
-    base_relations,
-    certain_variables,
-)
+from selfmaint.warehouse.base_relations import BaseRelation, add_undeclared, base_relations, certain_variables
 from selfmaint.warehouse.branches import told_apart
 from selfmaint.warehouse.clock import Clock
 from selfmaint.warehouse.computed_columns import are_computed_alike
@@ -48,6 +43,9 @@ from selfmaint.warehouse.emptiness import with_empty_views
 from selfmaint.warehouse.outer_joins import joins_of, outer_parts, parts_of
 from selfmaint.warehouse.summands import decided_by, summands
 from selfmaint.warehouse.views import GroupedView, Limitation, Outside, View
+
+if TYPE_CHECKING:
+    from selfmaint.warehouse.own_relations import OwnRelation
 
 __all__ = [
     "BaseRelation",
@@ -83,6 +81,7 @@ class Catalog:
         near: of views with helpers, the columns whose last digits may differ from Spark's.
         clock: of definitions that read the current date or time, the moment that they are of.
         over_rows: the same views, where those with such definitions are computed from helpers that have none.
+        own: the relations that only views' bodies are over: their rows come from those of others (`own_relations.py`).
     """
 
     program: Program
@@ -97,6 +96,7 @@ class Catalog:
     near: Mapping[str, frozenset[int]] = field(default_factory=dict)
     clock: Clock | None = None
     over_rows: Catalog | None = None
+    own: tuple[OwnRelation, ...] = ()
     _found: dict[object, tuple[View, Any]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )

@@ -88,6 +88,21 @@ class OwnRelation:
         """Its row that rows of the base relations give."""
         return Atom(Predicate(self.relation.name), tuple(subgoals[i].terms[p] for i, p in self.kept))
 
+    def origin(
+        self, row: Atom, relations: Mapping[str, BaseRelation], fresh: Iterator[Variable]
+    ) -> list[Atom]:
+        """Rows of the base relations that give a row; what else is in them are fresh variables."""
+        places = {place: next(fresh) for places in self.equal for place in places[:1]}
+        places |= {place: places[its[0]] for its in self.equal for place in its}
+        terms: dict[_Place, Term] = {**places, **dict(zip(self.kept, row.terms, strict=True))}
+        return [
+            Atom(
+                Predicate(name),
+                tuple(terms.get((i, p)) or next(fresh) for p in range(relations[name].arity)),
+            )
+            for i, name in enumerate(self.of)
+        ]
+
     def implied(self, body: Sequence[Atom], never_null: Collection[Term]) -> Iterator[Atom]:
         """Its rows that a body implies, some of whose terms are never null: a join never matches null."""
         if not self.is_whole:
@@ -137,7 +152,7 @@ def own_schema(
 
     views = tuple(map(moved, catalog.views))
     changing = {own.of[0]: own for own in made if own.of[0] in changed}
-    return OwnSchema(replace(catalog, views=views, relations=relations), changing)
+    return OwnSchema(replace(catalog, views=views, relations=relations, own=tuple(made)), changing)
 
 
 def _work(catalog: Catalog, view: View, changed: Collection[str]) -> _Work | None:
