@@ -131,7 +131,7 @@ def _is_copy(catalog: Catalog, view: View, atom: Atom) -> bool:
     rows = promised(catalog, atom)
     found = containment_mapping(view.body, rows, {v: v for v in own})
     certain = certain_variables(rows, catalog.relations)
-    return found is not None and all(found[v] in certain for v in view.not_null)
+    return found is not None and all(found[v] in certain for v in view.not_null if v in found)
 
 
 def known_rules(

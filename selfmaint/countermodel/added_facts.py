@@ -22,6 +22,7 @@ from typing import Generic, TypeAlias
 from datalog.model import (
     ANY,
     Atom,
+    Comparison,
     Literal,
     Negation,
     NullTest,
@@ -63,7 +64,7 @@ class Extension(Generic[D]):
     facts: Facts[D]
     first: Sequence[Rule]
 
-    def why_not(self, added: Mapping[str, frozenset[Row]], derivation: Sequence[Atom]) -> str:
+    def why_not(self, added: Mapping[str, frozenset[Row]], derivation: Sequence[Atom | Comparison]) -> str:
         """What is wrong with the second database, or nothing.
 
         By the facts of `derivation` it, and not the first one, gives a row after the update.
@@ -82,7 +83,8 @@ class Extension(Generic[D]):
         }
         rules = [rule for rule, _ in objections.values()]
         for goal, version in ((_ON_SECOND, Version.POSSIBLE_AFTER), (_ON_FIRST, Version.AFTER)):
-            rules.append(Rule(Atom(goal, ()), tuple(atom.of(version) for atom in derivation)))
+            body = tuple(li.of(version) if isinstance(li, Atom) else li for li in derivation)
+            rules.append(Rule(Atom(goal, ()), body))
         program = Program((*rules, *self.first, *self._second(frozenset(added))))
         defined = {rule.head.predicate for rule in program.rules}
         missing = (Predicate(n, v) for n in catalog.relations for v in (Version.KNOWN, Version.AFTER))

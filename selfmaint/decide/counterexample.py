@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from datalog.model import (
     Atom,
+    Comparison,
     Constant,
     Predicate,
     Program,
@@ -20,6 +21,7 @@ from datalog.model import (
     Variable,
     Version,
     apply_atom,
+    apply_comparison,
     ground,
 )
 from selfmaint.canonical import after_rules
@@ -74,11 +76,13 @@ def counterexample(known: Knowledge[D], witness: Witness) -> Counterexample:
     raise NotConfirmedError(f"the counterexample for `{witness.new_facts.view.name}` is not one: {problem}")
 
 
-def _derivation(new_facts: NewFacts, values: Mapping[Variable, Value]) -> Sequence[Atom]:
-    """The facts of the row's one derivation on the second database."""
+def _derivation(new_facts: NewFacts, values: Mapping[Variable, Value]) -> Sequence[Atom | Comparison]:
+    """The facts of the row's one derivation on the second database, and what they must satisfy."""
     ground = {v: Constant(x) for v, x in values.items()}
-    chosen = substitution(dict(new_facts.positions))
-    return [apply_atom(ground, apply_atom(chosen, atom)) for atom in new_facts.instance.body]
+    chosen, instance = substitution(dict(new_facts.positions)), new_facts.instance
+    atoms = [apply_atom(ground, apply_atom(chosen, atom)) for atom in instance.body]
+    moved = (apply_comparison(ground, apply_comparison(chosen, one)) for one in instance.comparisons)
+    return [*atoms, *moved]
 
 
 def _certificate(

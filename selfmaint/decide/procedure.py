@@ -88,39 +88,12 @@ def check(known: Knowledge[D], views: Iterable[View], sample: int = _SAMPLE) -> 
     """
     wanted = tuple(views)
     known = with_enough(known, wanted)
-    unread = untouched(known, wanted)
-    same = unread | known.situation.unmet
-    tests = tested(known, [view for view in wanted if view.name not in same])
+    told = _told(known, wanted)
+    left = [view for view in wanted if view.name not in told]
+    tests = tested(known, left)
     result: dict[str, Verdict] = {}
     for view in wanted:
-        if view.name in same:
-            none = Change(frozenset(), frozenset())
-            exact = view.name in unread or (
-                view.limitation is None and known.decision.is_exact(known.situation)
-            )
-            result[view.name] = SelfMaintainable(
-                view.name, semantics=view.semantics, change=none, exact=exact
-            )
-            continue
-        failing, spent = tests[view.name]
-        verdict: Verdict | None = None
-        if failing or spent is None:
-            verdict = _of_test(known, view, failing, sample)
-        if spent is not None and not isinstance(verdict, NotSelfMaintainable):
-            verdict = Undecided(view.name, (str(spent),), is_cut=True)
-        assert verdict is not None
-        result[view.name] = verdict
-    own = _over_own_relations(known, [view for view in wanted if not result[view.name]])
-    for view in wanted:
-        verdict = own.get(view.name, result[view.name])
-        if not isinstance(verdict, SelfMaintainable):
-            verdict = _unmatched(known, view, _over_summands(known, view, verdict))
-        if isinstance(verdict, Undecided) and view.shown_groups is not None:
-            verdict = _over_shown_groups(known, view.shown_groups, verdict)
-        if isinstance(verdict, Undecided) and not verdict.is_cut:
-            from selfmaint.decide.searched import searched  # noqa: PLC0415 - few need a search, and it loads much
-
-            verdict = searched(known, verdict)
+        verdict = told.get(view.name) or _not_told(known, view, *tests[view.name], sample)
         result[view.name] = replace(verdict, semantics=view.semantics)
     if any(isinstance(verdict, Undecided) for verdict in result.values()):
         from selfmaint.decide.differing import with_differing  # noqa: PLC0415 - see `searched`
@@ -132,24 +105,65 @@ def check(known: Knowledge[D], views: Iterable[View], sample: int = _SAMPLE) -> 
 def with_enough(known: Knowledge[D], views: Sequence[View]) -> Knowledge[D]:
     """What is known, with what stored groups tell where tests fail, if some of the views need that."""
     first = followed(known)
-    return first if not learns(known) or _are_told(first, views) else saturated(known)
+    if not learns(known):
+        return first
+    told = _told(first, views)
+    left = (view for view in views if view.name not in told)
+    return saturated(known) if any(_may_be_told(known, view) for view in left) else first
 
 
-def _are_told(known: Knowledge[D], views: Sequence[View]) -> bool:
-    """Whether all of some views are self-maintainable by what is known as it is."""
-    same = known.situation.unmet | untouched(known, views)
-    left = [view for view in views if view.name not in same]
+def _may_be_told(known: Knowledge[D], view: View) -> bool:
+    """Whether a view that is not self-maintainable by what is known may be so by more."""
+    catalog = known.catalog
+    is_union = view.name in catalog.summands or view.name in catalog.grouped_summands
+    is_told_apart = is_union or view.shown_groups is not None or anti_join_of(view) is not None
+    return view.decided.limitation is None or is_told_apart
+
+
+def _told(known: Knowledge[D], views: Sequence[View]) -> dict[str, SelfMaintainable]:
+    """Those of some views that are self-maintainable by what is known as it is; each is tried once."""
+    tried: dict[str, Verdict] = known.kept.setdefault(_told, {})
+    left = [view for view in views if view.name not in tried]
+    unread = untouched(known, left) if left else frozenset()
+    same = unread | known.situation.unmet
+    for view in (view for view in left if view.name in same):
+        none = Change(frozenset(), frozenset())
+        is_plain = view.limitation is None and known.decision.is_exact(known.situation)
+        exact = view.name in unread or is_plain
+        tried[view.name] = SelfMaintainable(view.name, semantics=view.semantics, change=none, exact=exact)
+    left = [view for view in left if view.name not in same]
     passed = passing(known, left)
-    left = [view for view in left if not (view.name in passed and _of_test(known, view, [], 0))]
-    own = _over_own_relations(known, left)
-    for view in (view for view in left if view.name not in own):
-        verdict = _unmatched(known, view, _over_summands(known, view, Undecided(view.name, ())))
-        if isinstance(verdict, Undecided) and view.shown_groups is not None:
-            verdict = _over_shown_groups(known, view.shown_groups, verdict)
-        may_be_decided = view.decided.limitation is None or bool(getattr(verdict, "reasons", ()))
-        if not verdict and may_be_decided:
-            return False
-    return True
+    tried.update((v.name, _of_test(known, v, [], 0)) for v in left if v.name in passed)
+    tried.update(_over_own_relations(known, [v for v in left if not tried.get(v.name)]))
+    for view in (view for view in left if not tried.get(view.name)):
+        tried[view.name] = _apart(known, view, Undecided(view.name, ()))
+    return {v.name: its for v in views if isinstance(its := tried[v.name], SelfMaintainable)}
+
+
+def _not_told(
+    known: Knowledge[D], view: View, failing: Sampled[D], spent: BudgetSpentError | None, sample: int
+) -> Verdict:
+    """The verdict on a view that is not self-maintainable by what is known."""
+    verdict: Verdict | None = None
+    if failing or spent is None:
+        verdict = _of_test(known, view, failing, sample)
+    if spent is not None and not isinstance(verdict, NotSelfMaintainable):
+        verdict = Undecided(view.name, (str(spent),), is_cut=True)
+    assert verdict is not None
+    verdict = _apart(known, view, verdict)
+    if isinstance(verdict, Undecided) and not verdict.is_cut:
+        from selfmaint.decide.searched import searched  # noqa: PLC0415 - few need a search, and it loads much
+
+        verdict = searched(known, verdict)
+    return verdict
+
+
+def _apart(known: Knowledge[D], view: View, verdict: Verdict) -> Verdict:
+    """The verdict on a view that is put together, by what it is put together of; on another view as it was."""
+    verdict = _unmatched(known, view, _over_summands(known, view, verdict))
+    if isinstance(verdict, Undecided) and view.shown_groups is not None:
+        verdict = _over_shown_groups(known, view.shown_groups, verdict)
+    return verdict
 
 
 def _of_test(known: Knowledge[D], view: View, failing: Sampled[D], sample: int) -> Verdict:
@@ -218,7 +232,7 @@ def _over_summands(known: Knowledge[D], view: View, verdict: Verdict) -> Verdict
         told: list[Told[D]] = []
         for part in summands:
             if not changed.isdisjoint(atom.predicate.name for atom in part.core.body):
-                found = _told(there, part)
+                found = _told_of(there, part)
                 if found is None:
                     number = part.name.rpartition("#")[2]
                     return verdict.because_of(f"what its query {number} gains or loses is not determined")
@@ -275,7 +289,7 @@ def _over_shown_groups(known: Knowledge[D], groups: GroupedView, verdict: Undeci
     return verdict
 
 
-def _told(known: Knowledge[D], part: GroupedView) -> Told[D] | None:
+def _told_of(known: Knowledge[D], part: GroupedView) -> Told[D] | None:
     """A summand, where what it gains and loses is determined, perhaps over relations of its own."""
     found = next(_passing_over_own(known, [part]), None) if is_failing(known, part) else (known, part)
     return Told(found[0], found[1]) if found is not None and isinstance(found[1], GroupedView) else None
