@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from datalog.evaluate import evaluate
 from datalog.model import Atom, Literal, Negation, Predicate, Program, Rule, Variable, Version, variables_of
 from datalog.syntax import parse_program, parse_rule, show
-from selfmaint.canonical import after_rules, contributions, known_rules
+from selfmaint.api.programs import catalog_of
+from selfmaint.canonical import after_rules, contributions, copied, known_rules
 from selfmaint.canonical.support import Support
 from selfmaint.conformance.cases import case_of
 from selfmaint.decide.decision import Decision
@@ -74,6 +75,38 @@ def test_a_copy_that_may_not_hold_null_is_no_copy() -> None:
     """w joins, so it lacks the rows with null."""
     copies = {c.view.name: c.is_copy for c in contributions(of("w(X) :- r(X), r(X). v(Y) :- s(Y)."))}
     assert copies == {"w": False, "v": True}
+
+
+KEYED = """
+CREATE TABLE t (m INT PRIMARY KEY, n INT NOT NULL);
+CREATE TABLE s (h INT PRIMARY KEY, d INT NOT NULL REFERENCES t(m), e INT REFERENCES t(m), up INT REFERENCES s(h));
+CREATE TABLE r (k INT PRIMARY KEY, a INT NOT NULL REFERENCES s(h), b INT);
+"""
+
+
+@pytest.mark.parametrize(
+    ("query", "whole"),
+    [
+        ("SELECT s.*, t.n FROM s JOIN t ON s.d = t.m", {"s"}),
+        ("SELECT r.*, t.n FROM r JOIN s ON r.a = s.h JOIN t ON s.d = t.m", {"r"}),
+        ("SELECT r.k, r.a, r.b, count(*) AS n FROM r JOIN s ON r.a = s.h GROUP BY r.k, r.a, r.b", {"r"}),
+        ("SELECT s.*, t.n FROM s JOIN t ON s.e = t.m", set()),  # where `e` is null there is no row
+        ("SELECT s.*, o.d AS their FROM s JOIN s AS o ON s.up = o.h", set()),
+        ("SELECT r.k, r.a, t.n FROM r JOIN s ON r.a = s.h JOIN t ON s.d = t.m", set()),  # `b` is hidden
+        ("SELECT s.*, t.n FROM s JOIN t ON s.d = t.m WHERE t.n > 3", set()),
+        ("SELECT s.*, t.n FROM s JOIN t ON s.d = t.n", set()),  # no foreign key
+        ("SELECT s.*, r.k FROM s JOIN r ON r.a = s.h", set()),  # the other way round
+        (
+            "SELECT r.*, o.k AS ok FROM r JOIN s ON r.a = s.h JOIN r AS o ON o.a = s.h",
+            {"r"},
+        ),  # a row meets itself
+        ("SELECT r.k, r.a, r.b, count(*) AS n FROM r GROUP BY r.k, r.a, r.b HAVING count(*) > 1", set()),
+    ],
+)
+def test_a_relation_is_wholly_known_from_a_view_that_joins_it_by_foreign_keys(
+    query: str, whole: set[str]
+) -> None:
+    assert set(copied(catalog_of(KEYED + f"CREATE VIEW v AS {query};"))) == whole
 
 
 def test_a_projected_view_tells_what_is_left() -> None:
