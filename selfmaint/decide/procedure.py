@@ -26,7 +26,7 @@ from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.own_columns import known_there
 from selfmaint.decide.pairs import confirmed
-from selfmaint.decide.saturation import followed, following, learns, saturated
+from selfmaint.decide.saturation import decide_with, followed, following, learns, saturated
 from selfmaint.decide.selftest import DependsRules
 from selfmaint.decide.summands import Summed, SummedGroups, Told
 from selfmaint.decide.unread_columns import untouched
@@ -86,8 +86,9 @@ def check(known: Knowledge[D], views: Iterable[View], sample: int = _SAMPLE) -> 
     Returns:
         A verdict for each view's name, in the order given.
     """
-    wanted = tuple(views)
+    wanted, given = tuple(views), known
     known = with_enough(known, wanted)
+    decide_with(given, known)
     told = _told(known, wanted)
     left = [view for view in wanted if view.name not in told]
     tests = tested(known, left)

@@ -69,6 +69,19 @@ def followed(known: Knowledge[D]) -> Knowledge[D]:
     return found
 
 
+def decided_with(known: Knowledge[D]) -> Knowledge[D]:
+    """What views were decided with; if none were, all that can be learnt."""
+    found: Knowledge[D] | None = known.kept.get(decided_with)
+    return saturated(known) if found is None else found
+
+
+def decide_with(known: Knowledge[D], used: Knowledge[D]) -> None:
+    """Says what views are decided with; never less than before: a change that is told by more is not told by less."""
+    before = known.kept.get(decided_with)
+    if before is None or before is followed(known):
+        known.kept[decided_with] = used.kept[decided_with] = used
+
+
 def learns(known: Knowledge[D]) -> bool:
     """Whether stored groups may tell more."""
     return bool(known.catalog.grouped_views) and known.situation.effective

@@ -17,7 +17,7 @@ from selfmaint.countermodel.model_check import Given
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.neighbourhood import Neighbourhood, neighbourhoods
 from selfmaint.decide.pairs import Counterexample, given_rows, shown
-from selfmaint.decide.saturation import saturated
+from selfmaint.decide.saturation import decided_with, saturated
 from selfmaint.decide.separate import Separation
 from selfmaint.decide.verdict import Change, Near, NotSelfMaintainable, SelfMaintainable, Undecided, Verdict
 from selfmaint.engine.protocol import D
@@ -193,7 +193,7 @@ def at_hand(known: Knowledge[D]) -> Given | None:
 
 def determined_delta(known: Knowledge[D], verdict: SelfMaintainable) -> Delta[D]:
     """The change of a view that is self-maintainable, held by the engine."""
-    known = saturated(known)
+    known = decided_with(known)
     view = known.catalog.view(verdict.view)
     if verdict.delta is not None:
         found: Delta[D] = verdict.delta()
