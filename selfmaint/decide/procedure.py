@@ -50,6 +50,9 @@ _SAMPLE = 20
 _TRIED = 2
 """How many witnesses of one J are tried for two databases, where none were asked for."""
 
+_MOST_UNTOLD = 2
+"""So many relations to store are named where a view is undecided."""
+
 NO_TWO_DATABASES = (
     "foreign keys prove rows of which little is known, and no two databases were found that differ"
 )
@@ -314,7 +317,19 @@ def _verdict(
         exact = view.limitation is None and decision.is_exact(situation)
         return SelfMaintainable(view.name, exact=exact)
     doubts = decision.doubts(view, situation, failing)
-    return Undecided(view.name, doubts, found) if doubts else NotSelfMaintainable(view.name, found)
+    if not doubts:
+        return NotSelfMaintainable(view.name, found)
+    return Undecided(view.name, (*_untold(failing), *doubts), found)
+
+
+def _untold(failing: Sequence[NewFacts]) -> Iterator[str]:
+    """What would tell: if all relations of the facts that may exist are wholly known, no test has a row."""
+    names = sorted({atom.predicate.name for one in failing for atom in one.atoms})
+    if 0 < len(names) <= _MOST_UNTOLD:
+        shown = ", ".join(f"`{name}`" for name in names)
+        copies = ", ".join(f"`SELECT * FROM {name}`" for name in names)  # noqa: S608 - to be read, not run
+        views = "a view of all its columns" if len(names) == 1 else "views of all their columns"
+        yield f"rows of {shown} that no view shows may change it: {views} would tell, as {copies}"
 
 
 def _witnesses(engine: Engine[D], failing: Sampled[D], number: int) -> tuple[Witness, ...]:

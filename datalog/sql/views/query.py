@@ -85,6 +85,7 @@ class QueryReader:
         problems: about the text that is read.
         expressions: common table expressions around, by case-folded name.
         dedup: whether whoever uses the rows takes equal ones for one.
+        unfolds: whether views whose rows are stored are unfolded though they group, or are unions.
     """
 
     relations: Relations
@@ -92,6 +93,7 @@ class QueryReader:
     problems: Problems
     expressions: Mapping[str, Inlined] = field(default_factory=dict)
     dedup: bool = False
+    unfolds: bool = False
 
     @property
     def reader(self) -> Reader:
@@ -304,7 +306,7 @@ class QueryReader:
         try:
             query = reader.query(meaning.tree)
             alone = len(query.drafts) == 1 and not query.distinct and query.drafts[0].groups is None
-            if meaning.stored is not None and not alone:
+            if meaning.stored is not None and not (alone or self.unfolds):
                 return [self._stored(tree, meaning.stored, qualifier, columns)]
         except UnreadableError:
             if meaning.stored is None:

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from types import MappingProxyType
 
 from sqlglot import exp
 
-from datalog.analysis import common_type
 from datalog.analysis.expression_types import expression_type
 from datalog.diagnostics import Code, Diagnostic, ProgramError, Severity, in_text_order
 from datalog.model import (
     ANY,
     Column,
-    ColumnType,
     Constant,
     Declaration,
     ForeignKey,
     NotToRun,
     OpaqueView,
     Semantics,
-    TypeName,
     ViewDefinition,
 )
 from datalog.sql.views.anti_joins import anti_join
-from datalog.sql.views.blocks import named_block
+from datalog.sql.views.blocks import named_block, united_type
 from datalog.sql.views.catalogue import Catalogue, Named, second
 from datalog.sql.views.outer_joins import outer_join
 from datalog.sql.views.outer_sources import NotToldError
@@ -84,7 +82,7 @@ def read_sql(
 
     Returns:
         Each view as a definition over base relations; one that reads a stored view that cannot be unfolded
-        (a union, DISTINCT, grouping) reads its rows. A view that no definition can hold is opaque.
+        (a union, DISTINCT, grouping), and no base relation, reads its rows. What no definition can hold is opaque.
 
     Raises:
         ProgramError: SQL that is wrong (DL101, DL103, DL104, DL112, DL113, DL301, DL401, DL403 to DL406), all
@@ -252,13 +250,14 @@ class _Reading:
         query = QueryReader(self.catalogue, variables, view.problems).query(view.tree)
         if view.problems.found:
             raise UnreadableError
+        query, variables = self._unfolded(view, query, variables)
         names = self._names(view, query)
         blocks = [named_block(view.name, number, draft) for number, draft in enumerate(query.drafts)]
         outputs = zip(*(draft.outputs for draft in query.drafts), strict=True)
         view.columns_found = tuple(
             Column(
                 name,
-                _common(
+                united_type(
                     [expression_type(one, variables.types) or ANY for one in its if one != Constant(None)]
                 ),
             )
@@ -268,6 +267,20 @@ class _Reading:
         self.definitions[view.name] = ViewDefinition(
             view.name, names, tuple(blocks), semantics, view.text, view.span
         )
+
+    def _unfolded(self, view: Named, query: Query, variables: Variables) -> tuple[Query, Variables]:
+        """A query that joins rows of views with base relations over these alone, if it can be: so it is decided."""
+        reader = replace(self._apart(view), unfolds=True)
+        with suppress(UnreadableError):
+            found = reader.query(view.tree) if self._is_mixed(query.reads) else query
+            if not (found is query or reader.problems.found or self._is_mixed(found.reads)):
+                return found, reader.variables
+        return query, variables
+
+    def _is_mixed(self, read: Iterable[str]) -> bool:
+        """Whether what is read are rows of views, and base relations."""
+        stored = {view.name for view in self.catalogue.views if view.stored}
+        return len({name in stored for name in read}) > 1
 
     def _check_names(self, view: Named) -> None:
         """What is wrong with the names of a view that could not be read; no other problem then matters."""
@@ -280,6 +293,11 @@ class _Reading:
         why: str | None = None
         try:
             outer = outer_join(self._apart(view), view.tree, view.name, view.columns)
+            parts = () if outer is None else outer.outer.parts
+            if self._is_mixed(p.name for part, _ in parts for p in part.reads):
+                with suppress(NotToldError):
+                    reader = replace(self._apart(view), unfolds=True)
+                    outer = outer_join(reader, view.tree, view.name, view.columns) or outer
             if outer is not None:
                 self.undone[view.name] = tuple(replace(o, hint=outer.hint) for o in view.problems.found)
                 self.opaque[view.name] = replace(
@@ -359,22 +377,6 @@ def _parts(view: Named, grouped: GroupedUnionError) -> tuple[ViewDefinition, ...
         for number, draft in enumerate(grouped.drafts, 1)
         if (name := f"{view.name}#{number}")
     )
-
-
-def _common(kinds: Sequence[ColumnType]) -> ColumnType:
-    """The type of a column of a union, as Spark widens numbers; of other types that of the first query.
-
-    >>> str(_common([ColumnType(TypeName.DECIMAL, 10, 0), ColumnType(TypeName.DECIMAL, 9, 2)]))
-    'decimal(12,2)'
-    >>> str(_common([ColumnType(TypeName.BIGINT), ColumnType(TypeName.FLOAT)]))
-    'float'
-    """
-    if {kind.name for kind in kinds if not kind.name.is_integer} == {TypeName.FLOAT}:
-        return ColumnType(TypeName.FLOAT)
-    found = kinds[0] if kinds else ANY
-    for kind in kinds[1:]:
-        found = common_type(found, kind) or found
-    return found
 
 
 def _select_names(tree: exp.Expr) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from datalog.analysis.expression_types import expression_type
 from datalog.diagnostics import Code
 from datalog.model import (
     ANY,
+    Atom,
     ColumnType,
     Condition,
     Expression,
@@ -263,3 +264,9 @@ class Query:
     columns: tuple[str, ...]
     drafts: tuple[Draft, ...]
     distinct: bool = False
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The names of the relations whose rows it reads."""
+        bodies = (literal for draft in self.drafts for literal in draft.body)
+        return frozenset(literal.predicate.name for literal in bodies if isinstance(literal, Atom))
