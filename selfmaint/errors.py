@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from enum import Enum, unique
 
 from datalog.diagnostics import Diagnostic
@@ -137,3 +139,20 @@ def first_line(failure: Exception) -> str:
     """What an exception says, on one line of bounded length."""
     text = str(failure).strip() or type(failure).__name__
     return text.splitlines()[0][:LONGEST_LINE].rstrip(".")
+
+
+@contextmanager
+def in_view(shown: str) -> Iterator[None]:
+    """Has an error of a value (SM104) that is at no place say in which view it was computed."""
+    try:
+        yield
+    except InputError as error:
+        if type(error) is not InputError:
+            raise
+        found = [
+            replace(one, note=f"it is computed in the view {shown}")
+            if one.code is Code.COLUMNS_DIFFER and one.note is None and one.span is None
+            else one
+            for one in error.diagnostics
+        ]
+        raise InputError(found) from error

@@ -16,7 +16,7 @@ from datalog.rewrite import drop_unreachable, guard_joins
 from datalog.rewrite.reachable import predicates_of
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.engine.protocol import D, Facts
-from selfmaint.errors import Code
+from selfmaint.errors import Code, in_view
 from selfmaint.fallback.settle import Progress, Readable, require_not_moved
 from selfmaint.fallback.states import rows_after, rows_of, signs_of_state
 from selfmaint.sources.protocol import Read, Source
@@ -186,7 +186,8 @@ class Recomputing(Generic[D]):
         is_counted = self.known.catalog.view(view.name).is_counted
         definition = view.grouping if is_counted else view.definition
         assert definition is not None
-        return engine.recompute(definition, facts, types, old)
+        with in_view(view.shown):
+            return engine.recompute(definition, facts, types, old)
 
 
 def read_after(

@@ -17,7 +17,7 @@ from datalog.syntax import show
 from selfmaint.canonical.constraint_checks import NOT_EFFECTIVE
 from selfmaint.canonical.support import CanonicalDatabase
 from selfmaint.engine.protocol import D, Engine, Facts
-from selfmaint.errors import Code, input_error
+from selfmaint.errors import Code, in_view, input_error
 from selfmaint.maintain.core_rows import (
     Asked,
     all_rows,
@@ -73,7 +73,8 @@ def group_change(
     key = (GroupChange, view.name, whole)
     if key not in known.kept:
         is_unmet = view.name in known.situation.unmet
-        known.kept[key] = None if is_unmet else _change(_Work(known, view), whole=whole)
+        with in_view(view.shown):
+            known.kept[key] = None if is_unmet else _change(_Work(known, view), whole=whole)
     found: GroupChange[D] | None = known.kept[key]
     return found
 

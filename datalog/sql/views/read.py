@@ -291,13 +291,13 @@ class _Reading:
     def _with_outer(self, view: Named) -> None:
         """A view that could not be read, with what it is made of: for its LEFT JOINs, or as rows without a match."""
         why: str | None = None
-        try:
-            outer = outer_join(self._apart(view), view.tree, view.name, view.columns)
-            parts = () if outer is None else outer.outer.parts
-            if self._is_mixed(p.name for part, _ in parts for p in part.reads):
-                with suppress(NotToldError):
-                    reader = replace(self._apart(view), unfolds=True)
-                    outer = outer_join(reader, view.tree, view.name, view.columns) or outer
+        for unfolds in (True, False):
+            reader = replace(self._apart(view), unfolds=unfolds)
+            try:
+                outer = outer_join(reader, view.tree, view.name, view.columns)
+            except NotToldError as error:
+                why = why or str(error)
+                continue
             if outer is not None:
                 self.undone[view.name] = tuple(replace(o, hint=outer.hint) for o in view.problems.found)
                 self.opaque[view.name] = replace(
@@ -305,8 +305,6 @@ class _Reading:
                 )
                 view.problems.found.clear()
                 return
-        except NotToldError as error:
-            why = str(error)
         try:
             anti = anti_join(self._apart(view), view.tree, view.name, view.columns)
             if anti is not None:

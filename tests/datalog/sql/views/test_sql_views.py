@@ -157,12 +157,29 @@ def test_derived_tables_common_table_expressions_and_views_are_unfolded() -> Non
     assert {p.name for p in found.views[1].reads} == {"customer", "sale"}
 
 
-def test_what_cannot_be_unfolded_is_read_as_it_is_stored() -> None:
+@pytest.mark.parametrize(
+    ("query", "reads"),
+    [
+        ("select name, t from customer join per on per.customer = customer.id", {"customer", "sale"}),
+        ("select t, count(*) as n from per group by t", {"per"}),  # of views alone it is computed
+        ("select note, t from log join per on per.customer = log.customer", {"log", "per"}),  # without a key
+    ],
+)
+def test_stored_groups_are_unfolded_where_they_are_joined_by_keys_with_tables(
+    query: str, reads: set[str]
+) -> None:
+    per = "create view per as select customer, sum(price) t from sale group by customer;"
+    assert {p.name for p in read(f"{per} create view v as {query}").views[1].reads} == reads
+
+
+def test_stored_groups_are_unfolded_under_a_left_join_too() -> None:
     found = read(
-        "create view per as select customer, sum(price) t from sale group by customer;"
-        "create view v as select name, t from customer join per on per.customer = customer.id"
+        "create view per as select customer, count(*) as t from sale group by customer;"
+        "create view v as select customer.id, name, t from customer left join per on per.customer = customer.id"
     )
-    assert {p.name for p in found.views[1].reads} == {"customer", "per"}
+    outer = found.opaque[0].outer
+    assert outer is not None
+    assert [{p.name for p in part.reads} for part, _ in outer.parts] == [{"customer"}, {"customer", "sale"}]
 
 
 def test_unions_and_distinct() -> None:
