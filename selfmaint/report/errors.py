@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from datalog.diagnostics import Code as ProgramCode
-from datalog.diagnostics import Diagnostic, ProgramError, render
+from datalog.diagnostics import Diagnostic, ProgramError, Severity, render
 from datalog.errors import DatalogError
 from datalog.model import Span
 from selfmaint.api.secrets import masked
@@ -25,8 +25,8 @@ def diagnostics_of(error: SelfmaintError | DatalogError) -> tuple[Diagnostic, ..
 
 
 def errors_text(error: SelfmaintError | DatalogError) -> str:
-    """The error for people, with the lines of the files that it is about, passwords starred out."""
-    found = diagnostics_of(error)
+    """The error for people, with the lines of the files that it is about, passwords starred out; warnings first."""
+    found = sorted(diagnostics_of(error), key=lambda one: one.severity is Severity.ERROR)
     if not found:
         return f"error: {error}"
     return diagnostics_text(found, error.sources if isinstance(error, QueryError) else {})

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from datalog.model import Row
+from datalog.diagnostics import Diagnostic, Severity
+from datalog.model import ColumnType, Row, TypeName
 from selfmaint.api.not_maintained import NotMaintainedError
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import build
 from selfmaint.decide.verdict import NOT_USED, PARTLY_USED, Undecided
+from selfmaint.duckdb import DuckEngine
 from selfmaint.engine.memory import MemoryEngine
-from selfmaint.errors import InputError
+from selfmaint.errors import Code, InputError
+from selfmaint.report.errors import errors_text
 from selfmaint.report.verdicts import because, verdicts_json
+from tests.large_engine import LargeEngine
 
 TOTALS = """create table o (id int not null primary key, c int not null, a int not null);
 create materialized view t as select c, count(*) as n, max(a) as most from o group by c;
@@ -74,3 +78,42 @@ def test_a_row_on_both_sides_is_refused_with_what_to_do() -> None:
         hints.append(str(refused.value.diagnostics[0].hint))
     assert "--feed DIR" in hints[0]
     assert "came last" in hints[1]
+
+
+def test_an_undecided_view_says_what_would_tell() -> None:
+    tables = """create table c (id int primary key, n string not null);
+    create table o (id int primary key, c int not null references c, a int not null);
+    """
+    view = (
+        "create materialized view v as select c.n, count(*) as k, sum(o.a) as s "
+        "from o join c on o.c = c.id group by c.n;"
+    )
+    copy = "create materialized view told as select * from c;"
+    more = Update(inserted={"o": frozenset[Row]({(9, 1, 5)})}, effective=True)
+    stored = {"v": frozenset[Row]({("Ann", 1, 3)})}
+    open_ = build(tables + view, stored, LargeEngine()).check(more)["v"]
+    assert isinstance(open_, Undecided)
+    assert open_.reasons[0].startswith("rows of `c` that no view shows may change it")
+    assert "`SELECT * FROM c`" in open_.reasons[0]
+    with_copy = build(tables + view + copy, {**stored, "told": frozenset({(1, "Ann")})}, LargeEngine())
+    assert with_copy.check(more)["v"]
+
+
+def test_an_error_of_a_value_names_the_view_that_computes_it() -> None:
+    views = """create table o (id int primary key, a int not null, b int not null);
+    create materialized view share as select id, a / b as each from o;
+    """
+    engine, number, double = DuckEngine(), ColumnType(TypeName.INT), ColumnType(TypeName.DOUBLE)
+    more = Update({"o": engine.load([(1, 4, 0)], ["id", "a", "b"], [number] * 3)}, effective=True)
+    stored = {"share": engine.load([(2, 0.5)], ["id", "each"], [number, double])}
+    with pytest.raises(InputError, match="SM104") as refused:
+        build(views, stored, engine).maintain(more)
+    assert refused.value.diagnostics[0].note == "it is computed in the view `share`"
+
+
+def test_errors_stand_behind_warnings() -> None:
+    found = [
+        Diagnostic(Code.UNKNOWN_RELATION, "first"),
+        Diagnostic(Code.ALWAYS_EMPTY, "second", severity=Severity.WARNING),
+    ]
+    assert errors_text(InputError(found)).index("second") < errors_text(InputError(found)).index("first")
