@@ -196,6 +196,7 @@ WAREHOUSE_SHAPES: Mapping[str, Shape] = {
                 "select b from mid where n > 1",
                 "select low.a, mid.n from low join mid on mid.b = low.b",
                 "select w.k, w.n, mid.n as u, mid.z + w.m as y from w join mid on mid.b = w.k",
+                "select b, count(distinct c) as n, count(*) as z from low group by b",
                 "select w.n, s.f, mid.z from s join w on s.d = w.k join mid on mid.b = s.f",
                 "select w.k, case when mid.n > 1 then 'many' end as z, mid.n from w left join mid on mid.b = w.k",
             ],

@@ -85,7 +85,8 @@ class QueryReader:
         problems: about the text that is read.
         expressions: common table expressions around, by case-folded name.
         dedup: whether whoever uses the rows takes equal ones for one.
-        unfolds: whether views whose rows are stored are unfolded though they group, or are unions.
+        unfolds: of views whose rows are stored: True to unfold those that group or are unions, too, False to read the
+            rows of all; None to unfold what is one rule.
     """
 
     relations: Relations
@@ -93,7 +94,7 @@ class QueryReader:
     problems: Problems
     expressions: Mapping[str, Inlined] = field(default_factory=dict)
     dedup: bool = False
-    unfolds: bool = False
+    unfolds: bool | None = None
 
     @property
     def reader(self) -> Reader:
@@ -299,8 +300,10 @@ class QueryReader:
         qualifier = (alias,) if alias else parts
         known = self.expressions.get(tree.name.casefold()) if len(parts) == 1 else None
         meaning = known or self.relations.find(tree, self.problems)
-        if isinstance(meaning, Stored):
-            return [self._stored(tree, meaning, qualifier, columns)]
+        stored = meaning if isinstance(meaning, Stored) else meaning.stored
+        if stored is not None and (isinstance(meaning, Stored) or self.unfolds is False):
+            return [self._stored(tree, stored, qualifier, columns)]
+        assert isinstance(meaning, Inlined)
         reader = replace(self, problems=meaning.problems, expressions=meaning.expressions)
         before = len(meaning.problems.found)
         try:

@@ -34,7 +34,7 @@ from datalog.sql.views.scope import Query, Variables
 from datalog.sql.views.select import GroupedUnionError, default_name
 from datalog.sql.views.shorthand import written_out
 from datalog.sql.views.source import Problems, SqlText, Statement, UnreadableError, counted, statements
-from datalog.sql.views.statement import Defined, Kind, declaration, defined, query_text
+from datalog.sql.views.statement import Defined, Kind, declaration, defined, query_text, skipped
 from datalog.sql.views.text_reads import text_query
 from datalog.sql.views.unknown_names import report_unknown
 
@@ -161,7 +161,7 @@ class _Reading:
                 self.found.append(place)
                 self._opaque(found.parts[0], query_text(statement), [place], (), statement)
             case _:
-                self.found.append(_skipped(statement))
+                self.found.append(skipped(statement))
 
     def _collect_view(self, statement: Statement, found: Defined, problems: Problems) -> None:
         assert found.body is not None
@@ -269,12 +269,23 @@ class _Reading:
         )
 
     def _unfolded(self, view: Named, query: Query, variables: Variables) -> tuple[Query, Variables]:
-        """A query that joins rows of views with base relations over these alone, if it can be: so it is decided."""
-        reader = replace(self._apart(view), unfolds=True)
-        with suppress(UnreadableError):
-            found = reader.query(view.tree) if self._is_mixed(query.reads) else query
-            if not (found is query or reader.problems.found or self._is_mixed(found.reads)):
-                return found, reader.variables
+        """A query in the form that is followed best.
+
+        One that joins rows of views with base relations is decided over these alone, if it can be read so. One that
+        counts equal values once is never decided: over views alone it is computed from their rows.
+        """
+        unfolds = True if self._is_mixed(query.reads) else False if query.counts_once else None
+        if unfolds is not None:
+            reader = replace(self._apart(view), unfolds=unfolds)
+            with suppress(UnreadableError):
+                found = reader.query(view.tree)
+                is_of_views = not found.reads.isdisjoint(one.name for one in self.catalogue.views)
+                if (
+                    not reader.problems.found
+                    and is_of_views is not unfolds
+                    and not self._is_mixed(found.reads)
+                ):
+                    return found, reader.variables
         return query, variables
 
     def _is_mixed(self, read: Iterable[str]) -> bool:
@@ -291,7 +302,7 @@ class _Reading:
     def _with_outer(self, view: Named) -> None:
         """A view that could not be read, with what it is made of: for its LEFT JOINs, or as rows without a match."""
         why: str | None = None
-        for unfolds in (True, False):
+        for unfolds in (True, None):
             reader = replace(self._apart(view), unfolds=unfolds)
             try:
                 outer = outer_join(reader, view.tree, view.name, view.columns)
@@ -381,15 +392,3 @@ def _select_names(tree: exp.Expr) -> tuple[str, ...]:
     """The names of a query's columns, if the select list has them all."""
     names = tuple(tree.named_selects) if isinstance(tree, exp.Query) else ()
     return names if all(names) and "*" not in names else ()
-
-
-def _skipped(statement: Statement) -> Diagnostic:
-    word = statement.text.split(maxsplit=1)[0].lower()
-    return Diagnostic(
-        Code.SQL_SKIPPED,
-        f"a statement `{word}` defines no view and no table",
-        statement.span,
-        "passed over",
-        hint="views are defined by CREATE VIEW, tables by CREATE TABLE with columns",
-        severity=Severity.WARNING,
-    )

@@ -19,6 +19,7 @@ from datalog.model import (
     Literal,
     Term,
     Variable,
+    aggregates_of,
     apply_literal,
     map_condition,
     map_expression,
@@ -270,3 +271,10 @@ class Query:
         """The names of the relations whose rows it reads."""
         bodies = (literal for draft in self.drafts for literal in draft.body)
         return frozenset(literal.predicate.name for literal in bodies if isinstance(literal, Atom))
+
+    @property
+    def counts_once(self) -> bool:
+        """Whether an aggregate takes equal values once."""
+        return any(
+            one.distinct for draft in self.drafts for one in aggregates_of([*draft.outputs, *draft.having])
+        )

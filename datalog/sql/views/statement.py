@@ -11,6 +11,7 @@ from sqlglot import exp, tokenize
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import TokenType
 
+from datalog.diagnostics import Code, Diagnostic, Severity
 from datalog.model import (
     ANY,
     MAX_PRECISION,
@@ -299,3 +300,16 @@ def query_text(statement: Statement) -> str:
         if token.token_type is TokenType.ALIAS and depth == 0:
             return statement.text[token.end + 1 :].strip()
     return statement.text
+
+
+def skipped(statement: Statement) -> Diagnostic:
+    """The warning of a statement that defines nothing."""
+    word = statement.text.split(maxsplit=1)[0].lower()
+    return Diagnostic(
+        Code.SQL_SKIPPED,
+        f"a statement `{word}` defines no view and no table",
+        statement.span,
+        "passed over",
+        hint="views are defined by CREATE VIEW, tables by CREATE TABLE with columns",
+        severity=Severity.WARNING,
+    )

@@ -172,6 +172,24 @@ def test_stored_groups_are_unfolded_where_they_are_joined_by_keys_with_tables(
     assert {p.name for p in read(f"{per} create view v as {query}").views[1].reads} == reads
 
 
+@pytest.mark.parametrize(
+    ("query", "reads"),
+    [
+        ("select name, count(distinct price) as n from named group by name", {"named"}),
+        ("select name, sum(distinct price) as n, count(*) as k from named group by name", {"named"}),
+        ("select name, count(price) as n from named group by name", {"customer", "sale"}),  # is decided
+        (
+            "select region, count(distinct price) as n from named join log on note = name group by region",
+            set(),
+        ),
+    ],
+)
+def test_rows_of_views_are_read_where_equal_values_count_once(query: str, reads: set[str]) -> None:
+    named = "create view named as select s.id, name, region, price from customer c join sale s on s.customer = c.id;"
+    found = read(f"{named} create view v as {query}").views[1].reads
+    assert {p.name for p in found} == (reads or {"customer", "sale", "log"})
+
+
 def test_stored_groups_are_unfolded_under_a_left_join_too() -> None:
     found = read(
         "create view per as select customer, count(*) as t from sale group by customer;"
