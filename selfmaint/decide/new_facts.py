@@ -186,7 +186,8 @@ class NewFacts:
                 body.append(NullTest(term))
         for comparison in contradiction.comparisons:
             demanded = resolved(comparison, positions, chosen)
-            if demanded is None:
+            # A variable that nothing compared before another one was given a value is free to dodge.
+            if demanded is None or not self.fresh.isdisjoint(variables_of(demanded)):
                 return None
             body.extend(demanded)
         return tuple(dict.fromkeys(li for li in body if not _never_null(li)))
