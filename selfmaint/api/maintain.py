@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -37,6 +38,8 @@ from selfmaint.fallback.groups import settle_groups
 from selfmaint.fallback.keyed import KeyedDelta
 from selfmaint.fallback.recompute import reads
 from selfmaint.fallback.settle import Reader, settle
+from selfmaint.fallback.told import NAME as TOLD
+from selfmaint.fallback.told import told_sources
 from selfmaint.maintain import Delta, applied, delta
 from selfmaint.sources.protocol import Read
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
@@ -110,7 +113,14 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
         require_sources(catalog, warehouse.readable)
     known, found = _decided(warehouse, update, progress, full=full)
     found, verdicts, examined = _examined(warehouse, update, known, found, cross_examine, progress)
-    others = Others(warehouse, known.situation, 0 if strict else most_keys, recompute=recompute)
+    copies = told_sources(known)
+    mine, warehouse = (
+        warehouse,
+        copy.copy(warehouse),
+    )  # with what is read from stored views, and in one run alone
+    warehouse.readable = {**({} if strict else mine.readable), **copies}
+    most_keys = 0 if strict and not copies else most_keys
+    others = Others(warehouse, known.situation, most_keys, recompute=recompute, told=frozenset(copies))
     if turned is not None:
         verdicts = Verdicts(turned.verdicts(verdicts), verdicts.examined)
         others.add_moved(turned, verdicts)
@@ -118,8 +128,7 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     open_views = [view for view in views if not isinstance(found[view.name], SelfMaintainable)]
     others.add(_wholes(catalog, not_followed(open_views, known.situation, found)), verdicts)
     open_views = _but(catalog, open_views, others.views)
-    readable = {} if strict else warehouse.readable
-    reader = Reader(known, readable, progress, partial(require_alike, warehouse))
+    reader = Reader(known, warehouse.readable, progress, partial(require_alike, warehouse))
     opened = _Open(reader, others, found, verdicts, strict)
     opened.require_class(open_views)
     open_views = opened.settled(open_views)
@@ -133,8 +142,8 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     deltas.update((name, one.delta) for name, one in by_rows.items())
     deltas = {view.name: deltas.get(view.name) or anew.deltas[view.name] for view in catalog.views}
     followed = {**by_keys.followed, **by_rows}
-    differ = _differences(warehouse, update, deltas, anew.contents, turned) if verify else None
-    reads = (*reader.reads, *by_keys.reads, *anew.reads)
+    differ = _differences(mine, update, deltas, anew.contents, turned) if verify else None
+    reads = tuple(one for one in (*reader.reads, *by_keys.reads, *anew.reads) if one.source != TOLD)
     verdicts = opened.verdicts
     told = Verdicts({n: v for n, v in verdicts.items() if n not in catalog.helpers}, verdicts.examined)
     kept = {name: deltas.pop(name) for name in catalog.helpers}

@@ -42,6 +42,7 @@ class Others(Generic[D]):
 
     Attributes:
         most_keys: how many keys of base rows may be asked for; 0 for none.
+        told: the base relations that stored views copy, and that are read there.
         recompute: what is not followed may be recomputed.
         reasons: by view, why it is not followed by keys.
         again: the views that are recomputed, as they are defined now.
@@ -52,6 +53,7 @@ class Others(Generic[D]):
     situation: Situation
     most_keys: int
     recompute: bool
+    told: frozenset[str] = frozenset()
     reasons: dict[str, str] = field(default_factory=dict)
     again: list[View] = field(default_factory=list)
     now: Catalog | None = None
@@ -120,12 +122,12 @@ class Others(Generic[D]):
         """Whether all that changes of what a view reads are views that are followed: these are its sources."""
         catalog, situation = self.warehouse.catalog, self.situation
         names = set(reads(catalog, view))
-        bases = names & set(catalog.relations)
+        bases = names & set(catalog.relations) - self.told
         lost = {other.name for other in others} - set(self._plans) - {view.name}
         at_rest = set(self.warehouse.readable) - situation.inserted - situation.deleted
         if bases and not (self.most_keys and bases <= at_rest):  # 0: no base row is to be read
             return False
-        return names > bases and not names & lost
+        return names > bases and lost.isdisjoint(names)
 
     def followed(
         self, update: Update[D], verdicts: Mapping[str, Verdict], progress: Callable[[str], None]

@@ -8,7 +8,8 @@ The decision unfolds views of rules. What it cannot unfold is a query over the s
 
 Conditions of soundness:
 
-1. The view reads views alone, and the new states of all of these are determined.
+1. The view reads views alone, and the new states of all of these are determined. A base relation that a view copies is
+   read from there (`fallback/told.py`).
 2. The query gives the same rows for the same rows: of a text that is run, one that has one result.
 """
 
@@ -17,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from datalog.model import NotToRun, OpaqueView, TextQuery
+from selfmaint.canonical import copied
 from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict, Verdicts
 from selfmaint.warehouse.catalog import Catalog, View
 
@@ -69,7 +71,7 @@ def of_views_below(catalog: Catalog, verdicts: Mapping[str, Verdict], anew: Coll
 
 
 def views_below(catalog: Catalog, view: View) -> tuple[str, ...]:
-    """The views that a view is computed from; none if it reads a base relation, too, or is unfolded."""
+    """The views that a view is computed from; none if it reads a base relation that none copies, or is unfolded."""
     return _views_below(catalog, view)
 
 
@@ -81,8 +83,9 @@ def _views_below(catalog: Catalog, view: View, *, is_anew: bool = False) -> tupl
         return ()
     from selfmaint.fallback.recompute import reads  # noqa: PLC0415 - an audit of decided views does without
 
-    names = reads(catalog, view)
-    return () if any(name in catalog.relations for name in names) else names
+    copies = {name: its.stored.name for name, its in copied(catalog).items()}
+    names = tuple(dict.fromkeys(copies.get(name, name) for name in reads(catalog, view)))
+    return () if view.name in names or any(name in catalog.relations for name in names) else names
 
 
 def _has_one_result(query: TextQuery | NotToRun) -> bool:

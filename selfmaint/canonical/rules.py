@@ -29,6 +29,7 @@ from datalog.model import (
     Literal,
     Negation,
     NullTest,
+    Predicate,
     Rule,
     Term,
     Variable,
@@ -61,6 +62,12 @@ class Contribution:
     rule: Rule
     is_exact: bool = True
     is_copy: bool = False
+
+    @property
+    def stored(self) -> Predicate:
+        """The view whose rows tell it."""
+        (atom, *_) = self.rule.atoms
+        return atom.predicate
 
     @property
     def meaning(self) -> Rule:
