@@ -226,7 +226,7 @@ class _Open(Generic[D]):
 
     def _not_by_keys(self, view: View) -> str | None:
         """Why it is not followed by reading the base rows of the keys that a change affects, as a note."""
-        reason = self.others.reasons.get(view.name)
+        reason = None if self.strict else self.others.reasons.get(view.name)
         return None if reason is None else f"it is not followed by keyed reads either: {reason}"
 
     def _untested(self, cut: Mapping[View, Undecided]) -> NotMaintainedError:
