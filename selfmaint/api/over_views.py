@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterable, Mapping
 from datalog.model import NotToRun, OpaqueView, TextQuery
 from selfmaint.canonical import copied
 from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict, Verdicts
-from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 
 INEXACT = "where it adds up doubles, their last digits depend on the order"
 """What is to be known of sums in a query of which the types are not."""
@@ -98,5 +98,7 @@ def _remarks(view: View) -> tuple[str, ...]:
     """What to know of the rows."""
     from datalog.sql.views.one_result import adds_up  # noqa: PLC0415 - where there are texts
 
+    if isinstance(view, GroupedView) and view.grouped.inexact:
+        return (INEXACT,)
     query = view.definition.query if isinstance(view.definition, OpaqueView) else None
     return (INEXACT,) if isinstance(query, TextQuery) and adds_up(query) else ()
