@@ -17,13 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from datalog.model import NotToRun, OpaqueView, TextQuery
+from datalog.model import AggregateFunction, NotToRun, OpaqueView, TextQuery, ViewDefinition, aggregates_of
 from selfmaint.canonical import copied
 from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict, Verdicts
-from selfmaint.warehouse.catalog import Catalog, GroupedView, View
+from selfmaint.warehouse.catalog import Catalog, View
 
 INEXACT = "where it adds up doubles, their last digits depend on the order"
 """What is to be known of sums in a query of which the types are not."""
+_SUMS = frozenset({AggregateFunction.SUM, AggregateFunction.AVG})
 
 
 def with_views_below(catalog: Catalog, views: Iterable[View]) -> list[View]:
@@ -59,7 +60,9 @@ def of_views_below(catalog: Catalog, verdicts: Mapping[str, Verdict], anew: Coll
             break
         for view in ready:
             below = views_below(catalog, view)
-            found[view.name] = SelfMaintainable(view.name, _remarks(view), view.semantics, over=below)
+            found[view.name] = SelfMaintainable(
+                view.name, _remarks(catalog, view), view.semantics, over=below
+            )
         left = [view for view in left if view not in ready]
     for view in left:
         for name in views_below(catalog, view):
@@ -94,11 +97,20 @@ def _has_one_result(query: TextQuery | NotToRun) -> bool:
     return isinstance(query, TextQuery) and has_one_result(query)
 
 
-def _remarks(view: View) -> tuple[str, ...]:
+def _remarks(catalog: Catalog, view: View) -> tuple[str, ...]:
     """What to know of the rows."""
     from datalog.sql.views.one_result import adds_up  # noqa: PLC0415 - where there are texts
+    from selfmaint.fallback.recompute import reads  # noqa: PLC0415 - see above
 
-    if isinstance(view, GroupedView) and view.grouped.inexact:
-        return (INEXACT,)
-    query = view.definition.query if isinstance(view.definition, OpaqueView) else None
-    return (INEXACT,) if isinstance(query, TextQuery) and adds_up(query) else ()
+    match view.definition:
+        case OpaqueView(query=TextQuery() as query):
+            return (INEXACT,) if adds_up(query) else ()
+        case ViewDefinition(blocks=blocks):
+            its = [one for block in blocks for one in aggregates_of([*block.outputs, *block.having])]
+            names = (name for name in reads(catalog, view) if name in catalog.relations)
+            has_doubles = any(
+                kind.name.is_floating for name in names for kind in catalog.relations[name].types
+            )
+            return (INEXACT,) if has_doubles and any(one.function in _SUMS for one in its) else ()
+        case _:
+            return ()
