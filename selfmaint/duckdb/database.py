@@ -30,7 +30,8 @@ from datalog.sql.duckdb import relations as sql
 from datalog.sql.duckdb.texts import csv, escaped
 from datalog.sql.duckdb.types import sql_type
 from selfmaint.duckdb.exact_rows import are_in_python, arrow_rows, has_odd_value, listed, rows_of
-from selfmaint.duckdb.failures import as_input_error, changed, mark
+from selfmaint.duckdb.failures import as_input_error, changed
+from selfmaint.duckdb.file_marks import FileMarks
 from selfmaint.duckdb.join_order import JoinOrder
 from selfmaint.duckdb.loading import UNCHECKED
 from selfmaint.duckdb.watch import within_budget
@@ -165,7 +166,7 @@ class Database:
         self._numbers = count()
         self._unused: list[tuple[str, bool]] = []
         self._in_transaction = False
-        self._files: dict[str, tuple[int, int] | None] = {}
+        self._files = FileMarks(self._connection)
         self._connection.execute("SET TimeZone = 'UTC'")
 
     def write_parquet(self, query: Query, file: Path, reads: Collection[str], *, dictionaries: bool) -> None:
@@ -272,9 +273,8 @@ class Database:
         """
         _require_reads(query, reads)
         with self._computing():
-            found: list[tuple[Any, ...]] = self._execute(
-                text(query, dialect="duckdb"), joins=joins
-            ).fetchall()
+            given = self._execute(text(query, dialect="duckdb"), joins=joins)
+            found: list[tuple[Any, ...]] = given.fetchall()
         return found
 
     def given(self, rows: ArrowTable, types: Sequence[SqlType]) -> Stored:
@@ -294,8 +294,8 @@ class Database:
 
     def parquet(self, files: Sequence[str]) -> tuple[Stored, list[str]]:
         """The rows of Parquet files, read when they are used, and the names of their columns' types in DuckDB."""
+        self._files.note(files)
         read = self._connection.read_parquet([escaped(file) for file in files], hive_partitioning=False)
-        self._files.update((file, mark(file)) for file in files)
         return self._named(read), [str(kind) for kind in read.types]
 
     def run(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
@@ -340,16 +340,16 @@ class Database:
 
     def stored(self, statement: str, files: Collection[str], layout: Layout) -> Stored:
         """The rows of a statement over a table of the lake, and of its files, read when they are used."""
-        marks = {file: mark(file) for file in files}
-        for file, its in marks.items():
-            if its is None:
+        self._files.note(files)
+        for file in files:
+            if self._files[file] is None:
                 raise changed(file)
-        self._files.update(marks)
         with self._computing():
             return self._named(self._connection.sql(statement), layout)
 
     def csv(self, files: Sequence[str], width: int) -> Stored:
         """The texts of CSV files with a header line each; null is a field that is empty and not in quotes."""
+        self._files.note(files)
         read = csv([escaped(file) for file in files], width)
         return self.view(read, [ColumnType(TypeName.STRING)] * width, [])
 

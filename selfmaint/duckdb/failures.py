@@ -7,11 +7,11 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
-from pathlib import Path
 
 import duckdb
 
 from datalog.sql.duckdb import UnlikeSparkError
+from selfmaint.duckdb.file_marks import Mark, mark
 from selfmaint.errors import Code, InputError, input_error
 
 _VALUES = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.InvalidInputException)
@@ -27,7 +27,7 @@ _ROOM = (
 _KIND = re.compile(r"^(?:[A-Z][A-Za-z]* )+Error: ")
 
 
-def as_input_error(failure: duckdb.Error, files: Mapping[str, tuple[int, int] | None]) -> InputError | None:
+def as_input_error(failure: duckdb.Error, files: Mapping[str, Mark | None]) -> InputError | None:
     """What went wrong with values or files; None if it is nothing of the kind.
 
     `files` are those that are read, with their marks when they were first looked at.
@@ -85,17 +85,6 @@ def _of_storage(file: str, failure: duckdb.Error, line: str) -> InputError:
             Code.MISSING_CONTENTS, f"stored contents are gone: there is no object `{file}`", _MEND
         )
     return input_error(Code.MISSING_CONTENTS, f"`{file}` cannot be read: {line}", STORAGE)
-
-
-def mark(file: str) -> tuple[int, int] | None:
-    """What tells that a file has changed; None if there is none. An object is never changed here."""
-    if "://" in file:
-        return 0, 0
-    try:
-        found = Path(file).stat()
-    except OSError:
-        return None
-    return found.st_size, found.st_mtime_ns
 
 
 def changed(file: str) -> InputError:

@@ -16,7 +16,8 @@ from datalog.diagnostics import Diagnostic
 from datalog.model import Span
 from datalog.sql.duckdb.texts import escaped
 from selfmaint.duckdb.database import Database, Relation
-from selfmaint.duckdb.failures import as_input_error, mark
+from selfmaint.duckdb.failures import as_input_error
+from selfmaint.duckdb.file_marks import Mark, mark
 from selfmaint.duckdb.store import files_query, literal, named, quoted
 from selfmaint.errors import Code, InputError, QueryError, input_error
 from selfmaint.store.stored_tables import TableFiles
@@ -99,7 +100,7 @@ def _refused(
     failure: Exception,
     query: str,
     views: Mapping[str, TableFiles | Relation],
-    files: Mapping[str, tuple[int, int] | None],
+    files: Mapping[str, Mark | None],
 ) -> InputError:
     """What is wrong with a query, with its place."""
     said = str(failure)

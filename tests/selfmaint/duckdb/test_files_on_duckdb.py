@@ -108,6 +108,20 @@ def test_what_is_written_is_what_is_read(suffix: str, engine: DuckEngine, tmp_pa
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
+def test_a_file_that_is_written_anew_is_read_anew(suffix: str, engine: DuckEngine, tmp_path: Path) -> None:
+    """However soon: DuckDB itself tells by the second whether what it keeps of a file is still that of the file."""
+    path = tmp_path / f"v.{suffix}"
+    for i in range(12):
+        number = i % 3 + 1
+        if suffix == "parquet":
+            pq.write_table(ints(n=[4] * number), path)
+        else:
+            line, first = ("4\n", "n\n") if suffix == "csv" else ('{"n": 4}\n', "")
+            path.write_text(first + line * number, encoding="utf-8")
+        assert read(engine, path, expected(("n",), (BIGINT,))) == [(4,)] * number
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
 def test_spark_reads_what_is_written_and_is_read_in_turn(
     suffix: str, engine: DuckEngine, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
