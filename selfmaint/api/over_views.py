@@ -21,6 +21,7 @@ from datalog.model import AggregateFunction, NotToRun, OpaqueView, TextQuery, Vi
 from selfmaint.canonical import copied
 from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict, Verdicts
 from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.row_key import row_keys
 
 INEXACT = "where it adds up doubles, their last digits depend on the order"
 """What is to be known of sums in a query of which the types are not."""
@@ -82,7 +83,7 @@ def _views_below(catalog: Catalog, view: View, *, is_anew: bool = False) -> tupl
     definition = view.definition
     if view.is_decided and not is_anew:
         return ()
-    if isinstance(definition, OpaqueView) and not _has_one_result(definition.query):
+    if isinstance(definition, OpaqueView) and not _has_one_result(catalog, definition.query):
         return ()
     from selfmaint.fallback.recompute import reads  # noqa: PLC0415 - an audit of decided views does without
 
@@ -91,10 +92,10 @@ def _views_below(catalog: Catalog, view: View, *, is_anew: bool = False) -> tupl
     return () if view.name in names or any(name in catalog.relations for name in names) else names
 
 
-def _has_one_result(query: TextQuery | NotToRun) -> bool:
+def _has_one_result(catalog: Catalog, query: TextQuery | NotToRun) -> bool:
     from datalog.sql.views.one_result import has_one_result  # noqa: PLC0415 - where there are texts
 
-    return isinstance(query, TextQuery) and has_one_result(query)
+    return isinstance(query, TextQuery) and has_one_result(query, row_keys(catalog))
 
 
 def _remarks(catalog: Catalog, view: View) -> tuple[str, ...]:

@@ -34,6 +34,10 @@ VIEWS = {
     "GROUP BY p.name",
     "either": "SELECT l.id, p.name, p.weight FROM line l FULL JOIN product p ON l.product = p.id",
     "share": "SELECT id, pieces, sum(pieces) OVER (PARTITION BY product) AS whole FROM line",
+    "newest": "SELECT id, pieces FROM (SELECT *, row_number() OVER "
+    "(PARTITION BY product ORDER BY pieces DESC NULLS LAST, id) AS n FROM line) WHERE n = 1",
+    "before": "SELECT id, lag(pieces) OVER (PARTITION BY place ORDER BY id) AS p FROM line",
+    "first": "SELECT id, pieces FROM line ORDER BY pieces NULLS FIRST, id LIMIT 3",
     "wide": "SELECT p.id, (SELECT max(pieces) FROM line l WHERE l.product = p.id) AS most FROM product p",
 }
 TOML = """

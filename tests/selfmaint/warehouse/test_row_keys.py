@@ -1,0 +1,30 @@
+"""The columns in which the rows of relations and views differ."""
+
+from __future__ import annotations
+
+from datalog.sql.views import read_sql
+from selfmaint.api.programs import catalog_of_sql
+from selfmaint.warehouse.row_key import row_keys
+
+PROGRAM = """
+CREATE TABLE customer (id INT PRIMARY KEY, name STRING NOT NULL, code STRING UNIQUE);
+CREATE TABLE sale (id INT PRIMARY KEY, customer INT NOT NULL REFERENCES customer, total DECIMAL(10, 2) NOT NULL);
+CREATE TABLE event (customer INT, kind STRING);
+CREATE VIEW sales AS SELECT s.id, s.customer, s.total, c.name FROM sale s JOIN customer c ON s.customer = c.id;
+CREATE VIEW by_customer AS SELECT c.name, c.id, sum(s.total) AS total, count(*) AS n
+  FROM sale s JOIN customer c ON s.customer = c.id GROUP BY c.name, c.id;
+CREATE VIEW by_name AS SELECT c.name, count(*) AS n FROM sale s JOIN customer c ON s.customer = c.id GROUP BY c.name;
+CREATE VIEW events AS SELECT customer, kind FROM event;
+CREATE VIEW totals AS SELECT total FROM sale;
+CREATE VIEW doubled AS SELECT customer, id + id AS twice FROM sale;
+"""
+
+
+def test_rows_differ_in_keys_and_in_what_they_are_grouped_by() -> None:
+    found = row_keys(catalog_of_sql(read_sql(PROGRAM)))
+    assert found["customer"] == [("id",)]  # `code` may be null more than once
+    assert found["event"] == []
+    assert found["sales"] == [("id",)]
+    assert found["by_customer"] == [("id",)]
+    assert found["by_name"] == [("name",)]
+    assert not {"events", "totals", "doubled"} & found.keys()
