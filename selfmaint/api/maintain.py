@@ -114,11 +114,9 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     known, found = _decided(warehouse, update, progress, full=full)
     found, verdicts, examined = _examined(warehouse, update, known, found, cross_examine, progress)
     copies = told_sources(known)
-    mine, warehouse = (
-        warehouse,
-        copy.copy(warehouse),
-    )  # with what is read from stored views, and in one run alone
-    warehouse.readable = {**({} if strict else mine.readable), **copies}
+    readable = {**({} if strict else warehouse.readable), **copies}
+    mine, warehouse = warehouse, copy.copy(warehouse)  # what is read from stored views is so in one run alone
+    warehouse.readable = readable
     most_keys = 0 if strict and not copies else most_keys
     others = Others(warehouse, known.situation, most_keys, recompute=recompute, told=frozenset(copies))
     if turned is not None:

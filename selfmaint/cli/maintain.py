@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from selfmaint.api.recompute import require_not_strict
 from selfmaint.api.update import Update
 from selfmaint.api.verify import TOLERANCE
 from selfmaint.api.warehouse import Warehouse
+from selfmaint.canonical import copied
 from selfmaint.cli.app import EndedError
 from selfmaint.cli.inputs import cross_examination, using
 from selfmaint.cli.options import (
@@ -40,6 +41,7 @@ from selfmaint.cli.output import (
     progressing,
     reporting,
 )
+from selfmaint.fallback.keyed import KeyedDelta
 from selfmaint.report.maintenance import (
     Change,
     changes,
@@ -55,7 +57,7 @@ from selfmaint.report.maintenance import (
 from selfmaint.report.values import Json, cell
 from selfmaint.report.verdicts import ALL_YES, SOME_NO, status, verdicts_json, verdicts_table
 from selfmaint.store.stored_tables import Rewritten
-from selfmaint.warehouse.catalog import GroupedView
+from selfmaint.warehouse.catalog import Catalog, GroupedView
 
 _SOURCES_ARE_AFTER = (
     "a source with other changes gives such differences, too: "
@@ -98,6 +100,7 @@ class _Result:
     dry_run: bool
     is_inexact: bool
     snapshot: int | None
+    told_by: Mapping[str, str]
 
 
 def maintain(given: Namespace) -> int:
@@ -145,7 +148,8 @@ def maintain(given: Namespace) -> int:
 
                 compact_if_due(opened.store, progress)
         is_inexact = any(isinstance(v, GroupedView) and v.grouped.inexact for v in opened.catalog.views)
-        return _Result(found, sizes, written, given.dry_run, is_inexact, snapshot)
+        told_by = _told_by(opened.catalog, found.keyed.values())
+        return _Result(found, sizes, written, given.dry_run, is_inexact, snapshot, told_by)
 
     with reporting(given.format), refusing(given.format), progressing() as progress:
         result = using(given.warehouse, given, progress, maintained, verify=given.verify)
@@ -154,6 +158,13 @@ def maintain(given: Namespace) -> int:
         return ALL_YES
     _print_result(result, given.format)
     return SOME_NO if result.found.differences else ALL_YES
+
+
+def _told_by(catalog: Catalog, followed: Iterable[KeyedDelta[Any]]) -> dict[str, str]:
+    """The relations that were read from stored views, which tell all of their rows, and these views."""
+    names = {name for one in followed for name in (*one.relations, *one.whole)}
+    copies = copied(catalog) if names else {}
+    return {name: copies[name].stored.name for name in sorted(names & copies.keys())}
 
 
 @contextlib.contextmanager
@@ -195,6 +206,8 @@ def _print_result(result: _Result, format_: Format) -> None:
         print_text("no base relation was read to maintain the views")
     if found.keyed:
         print_text(keyed_table(found.keyed.values()))
+    for name, view in result.told_by.items():
+        print_text(cell(f"`{name}` was read from `{view}`, which tells all of its rows"))
     print_text(changes_table(result.changes))
     if found.differences:
         print_text(differences_table(found.differences), _SOURCES_ARE_AFTER, "nothing was written")
@@ -235,6 +248,7 @@ def _json(result: _Result) -> Json:
         **feed_entry(result.found.update.feed),
         "reads": reads_json(result.found.reads),
         "keyed": keyed_json(result.found.keyed.values()),
+        "told_by": dict(result.told_by),
         "recomputed": list(result.found.recomputed),
         "changes": changes_json(result.changes),
         "verified": None if differences is None else not differences,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from datalog.diagnostics import Diagnostic
-from datalog.model import ColumnType, Predicate, Span, Unmodelled
+from datalog.model import ColumnType, Predicate, Span, TypeName, Unmodelled
 from datalog.syntax import show
 from selfmaint.engine.column_types import fits, is_wider_decimal
 from selfmaint.errors import Code, InputError, input_error
@@ -105,6 +105,8 @@ def type_difference(contents: str, column: str, stored: StoredType, declared: Co
     shown = stored.text if isinstance(stored, Unmodelled) else str(stored)
     if isinstance(stored, Unmodelled):
         hint = stored.hint
+    elif stored.name is TypeName.INT and stored.family != declared.family:  # as DuckDB writes nulls alone
+        hint = f"store it as `{declared}`, by a cast if it is null everywhere, or declare `{column}` as `{shown}`"
     elif stored.family == declared.family:
         hint = f"declare `{column}` as `{shown}`, which is wider, or store it as `{declared}`"
     else:

@@ -82,6 +82,7 @@ def test_views_follow_though_the_tables_are_gone(tmp_path: Path, strict: bool) -
         update = a_change(base, draw, tmp_path / f"update{step}", 100 * (step + 1))
         done = run("maintain", str(toml), "--update", str(update), *(["--strict"] if strict else []))
         assert done.status == 0, done.stderr
+        assert "`line` was read from `lines`, which tells all of its rows" in done.stdout
         assert "no base relation was read" in done.stdout
         with selfmaint.load(toml, engine="duckdb") as warehouse:
             for name, query in VIEWS.items():
