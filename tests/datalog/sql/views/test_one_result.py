@@ -115,7 +115,7 @@ def a_query(draw: random.Random) -> str:
     return f"SELECT {', '.join([*outputs, window])} {source}{end}"
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(4))
 def test_one_result_does_not_depend_on_how_rows_lie(seed: int) -> None:
     """What DuckDB gives for the same rows in other orders."""
     draw = random.Random(seed)
