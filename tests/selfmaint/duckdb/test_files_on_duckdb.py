@@ -237,6 +237,17 @@ ODD = [
 """Texts that Spark refuses, or reads as what they hardly mean."""
 
 
+def test_a_column_of_nulls_alone_is_to_be_cast(engine: DuckEngine, tmp_path: Path) -> None:
+    """DuckDB writes them as numbers."""
+    pq.write_table(
+        pa.table({"n": pa.array([1]), "name": pa.array([None], pa.int32())}), tmp_path / "v.parquet"
+    )
+    with pytest.raises(InputError, match="column `name` of `v` is `int`, not `string`") as refused:
+        read(engine, tmp_path / "v.parquet", expected(("n", "name"), (BIGINT, STRING)))
+    hint = refused.value.diagnostics[0].hint
+    assert hint == "store it as `string`, by a cast if it is null everywhere, or declare `name` as `int`"
+
+
 @pytest.mark.parametrize(
     ("name", "text", "kind", "place"),
     [
