@@ -21,7 +21,6 @@ from datalog.model import AggregateFunction, NotToRun, OpaqueView, TextQuery, Vi
 from selfmaint.canonical import copied
 from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict, Verdicts
 from selfmaint.warehouse.catalog import Catalog, View
-from selfmaint.warehouse.row_key import row_keys
 
 INEXACT = "where it adds up doubles, their last digits depend on the order"
 """What is to be known of sums in a query of which the types are not."""
@@ -93,9 +92,15 @@ def _views_below(catalog: Catalog, view: View, *, is_anew: bool = False) -> tupl
 
 
 def _has_one_result(catalog: Catalog, query: TextQuery | NotToRun) -> bool:
-    from datalog.sql.views.one_result import has_one_result  # noqa: PLC0415 - where there are texts
+    from datalog.sql.affected import has_one_result_by_keys  # noqa: PLC0415 - where there are texts
+    from datalog.sql.views.one_result import has_one_result  # noqa: PLC0415 - see above
+    from selfmaint.api.how_followed import tables_of, tables_of_views  # noqa: PLC0415 - see above
 
-    return isinstance(query, TextQuery) and has_one_result(query, row_keys(catalog))
+    if not isinstance(query, TextQuery):
+        return False
+    return has_one_result(query) or has_one_result_by_keys(
+        query, {**tables_of(catalog), **tables_of_views(catalog)}
+    )
 
 
 def _remarks(catalog: Catalog, view: View) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from datalog.sql.affected.additive import Additive, additive
 from datalog.sql.affected.choice import Keyed, NotKeyed, Step, differing, keyed
+from datalog.sql.affected.determined import has_one_result_by_keys
 from datalog.sql.affected.names import UnknownShapeError
 from datalog.sql.affected.plan import Plan, Query, Table
 from datalog.sql.affected.read import plan_of_definition, plan_of_text
@@ -17,6 +18,7 @@ __all__ = [
     "UnknownShapeError",
     "additive",
     "differing",
+    "has_one_result_by_keys",
     "keyed",
     "plan_of_definition",
     "plan_of_text",

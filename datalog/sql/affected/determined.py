@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from sqlglot import exp
 
+from datalog.model import TextQuery
+from datalog.sql.affected.names import UnknownShapeError
 from datalog.sql.affected.plan import (
     Aggregate,
     Combined,
@@ -17,6 +19,7 @@ from datalog.sql.affected.plan import (
     Plan,
     Project,
     Scan,
+    Table,
     Windows,
     closed,
     equalities,
@@ -24,6 +27,7 @@ from datalog.sql.affected.plan import (
     linked,
     number_of,
 )
+from datalog.sql.affected.read import plan_of_text
 
 _DETERMINED = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
 _PLACES = (
@@ -40,6 +44,26 @@ def is_determined(plan: Plan, above: Iterable[Plan] = ()) -> bool:
     """
     used = frozenset(number for one in (*every(plan), *above) for number in _used(one))
     return all(_gives_the_same(one, used) for one in (*every(plan), *above))
+
+
+def has_one_result_by_keys(query: TextQuery, tables: Mapping[str, Table]) -> bool:
+    """Whether a query gives the same rows each time, as the keys of what it reads tell.
+
+    SELECT id, row_number() OVER (PARTITION BY customer ORDER BY placed, id) AS n FROM orders
+    SELECT id, placed FROM orders ORDER BY placed, id LIMIT 3
+    """
+    try:
+        plan = plan_of_text(query, tables).plan
+    except UnknownShapeError:
+        return False
+    operators = tuple(every(plan))
+    used = frozenset(number for one in operators for number in _used(one))
+    return all(
+        determine(one.input, {number for number, _, _ in one.order})
+        if isinstance(one, Limited)
+        else _gives_the_same(one, used)
+        for one in operators
+    )
 
 
 def _used(plan: Plan) -> Iterator[int]:

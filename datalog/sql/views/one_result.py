@@ -3,14 +3,11 @@
     SELECT region, total FROM v ORDER BY total DESC LIMIT 1           either region of two with the largest total
     SELECT region, total FROM v ORDER BY total DESC, region LIMIT 1   one of equal rows, which are the same
     SELECT region, RANK() OVER (ORDER BY total DESC) AS place FROM v  rows that the order leaves equal have one rank
-    SELECT id, ROW_NUMBER() OVER (ORDER BY day, id) AS n FROM r       none are left equal, if `id` is a key
 
 What is on a list has one; the last digits of sums of doubles, which depend on the order of adding, are not looked at.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterable
 
 import sqlglot
 from sqlglot import exp
@@ -18,39 +15,31 @@ from sqlglot import exp
 from datalog.model import TextQuery
 from datalog.sql.views.as_written import parsed
 from datalog.sql.views.named_windows import windows_written_out
-from datalog.sql.views.total_orders import Keys, tells_all_apart
 
 _CHOOSING = (exp.Offset, exp.Sort, exp.Cluster, exp.Distribute, exp.Anonymous, exp.Lateral, exp.Pivot)
 _AGGREGATES = (exp.Count, exp.CountIf, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.LogicalAnd, exp.LogicalOr)
 _RANKS = (exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist)
-_OF_PLACES = (exp.RowNumber, exp.Ntile, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue)
-"""What a window computes by the places of rows in its order."""
 
 
-def has_one_result(query: TextQuery, keys: Keys) -> bool:
+def has_one_result(query: TextQuery) -> bool:
     """Whether a query gives the same rows, each as often, however it is run.
 
-    `keys` are those of what it reads.
-
-    >>> has_one_result(TextQuery("select a, b from t order by b, a desc limit 3", ()), {})
+    >>> has_one_result(TextQuery("select a, b from t order by b, a desc limit 3", ()))
     True
-    >>> has_one_result(TextQuery("select a, b from t order by b limit 3", ()), {})
+    >>> has_one_result(TextQuery("select a, b from t order by b limit 3", ()))
     False
-    >>> has_one_result(TextQuery("select sum(a) over (partition by b order by c) as s from t", ()), {})
+    >>> has_one_result(TextQuery("select sum(a) over (partition by b order by c) as s from t", ()))
     True
-    >>> from datalog.model import TextRead
-    >>> query = "select row_number() over (partition by b order by c) as n from t"
-    >>> query = TextQuery(query, (TextRead(len(query) - 1, len(query), "t"),))
-    >>> has_one_result(query, {"t": ["a"]}), has_one_result(query, {"t": ["bc"]})
-    (False, True)
+    >>> has_one_result(TextQuery("select row_number() over (partition by b order by c) as n from t", ()))
+    False
     """
     try:
         tree = parsed(windows_written_out(query.text))
     except (sqlglot.errors.SqlglotError, RecursionError):
         return False
     below = (read.of for read in query.reads)
-    return all(_is_definite(node, query, keys) for node in tree.walk()) and all(
-        isinstance(one, str) or has_one_result(one, keys) for one in below
+    return all(map(_is_definite, tree.walk())) and all(
+        isinstance(one, str) or has_one_result(one) for one in below
     )
 
 
@@ -63,46 +52,14 @@ def adds_up(query: TextQuery) -> bool:
     )
 
 
-def _is_definite(node: exp.Expr, query: TextQuery, keys: Keys) -> bool:
+def _is_definite(node: exp.Expr) -> bool:
     if isinstance(node, exp.Query) and node.args.get("limit") is not None:
-        return _orders_all(node) or _is_told_apart(node, node.args.get("order"), (), query, keys)
+        return _orders_all(node)
     if isinstance(node, exp.Window):
-        return _takes_equal_rows_together(node) or _has_places(node, query, keys)
+        return _takes_equal_rows_together(node)
     if isinstance(node, exp.AggFunc):
-        return isinstance(node, (*_AGGREGATES, *_RANKS)) or _window_of(node) is not None
+        return isinstance(node, (*_AGGREGATES, *_RANKS))
     return not isinstance(node, _CHOOSING)
-
-
-def _window_of(node: exp.Expr) -> exp.Window | None:
-    """The window of which a node is the function, which says whether it is definite; None if there is none."""
-    above = node.parent
-    if isinstance(above, exp.IgnoreNulls | exp.RespectNulls):
-        node, above = above, above.parent
-    return above if isinstance(above, exp.Window) and above.this is node else None
-
-
-def _has_places(window: exp.Window, query: TextQuery, keys: Keys) -> bool:
-    """Whether a window's order leaves no rows equal, so that each has its place."""
-    function = window.this
-    if isinstance(function, exp.IgnoreNulls | exp.RespectNulls):
-        function = function.this
-    partition = window.args.get("partition_by") or ()
-    return isinstance(function, (*_AGGREGATES, *_RANKS, *_OF_PLACES)) and _is_told_apart(
-        window.find_ancestor(exp.Select), window.args.get("order"), partition, query, keys
-    )
-
-
-def _is_told_apart(
-    select: exp.Expr | None,
-    order: exp.Order | None,
-    partition: Iterable[exp.Expr],
-    query: TextQuery,
-    keys: Keys,
-) -> bool:
-    """Whether an order leaves no two rows of a SELECT equal, in parts of them if there are some."""
-    if order is None or not isinstance(select, exp.Select):
-        return False
-    return tells_all_apart(select, [*partition, *(one.this for one in order.expressions)], query, keys)
 
 
 def _takes_equal_rows_together(window: exp.Window) -> bool:
