@@ -82,8 +82,10 @@ def _views_below(catalog: Catalog, view: View, *, is_anew: bool = False) -> tupl
     definition = view.definition
     if view.is_decided and not is_anew:
         return ()
-    if isinstance(definition, OpaqueView) and not _has_one_result(catalog, definition.query):
-        return ()
+    if isinstance(definition, OpaqueView):
+        query = definition.query
+        if not catalog.once("whether it has one result", view, lambda: _has_one_result(catalog, query)):
+            return ()
     from selfmaint.fallback.recompute import reads  # noqa: PLC0415 - an audit of decided views does without
 
     copies = {name: its.stored.name for name, its in copied(catalog).items()}

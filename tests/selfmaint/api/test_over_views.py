@@ -77,6 +77,7 @@ CREATE VIEW ranks AS SELECT customer, RANK() OVER (ORDER BY total DESC) AS place
   SUM(n) OVER (PARTITION BY total) AS others FROM by_customer;
 CREATE VIEW running AS SELECT customer, SUM(n) OVER (ORDER BY total) AS until FROM by_customer;
 CREATE VIEW numbers AS SELECT customer, ROW_NUMBER() OVER (ORDER BY total DESC) AS place FROM by_customer;
+CREATE VIEW places AS SELECT customer, ROW_NUMBER() OVER (ORDER BY total DESC, customer) AS place FROM by_customer;
 CREATE VIEW by_rows AS
   SELECT customer, SUM(n) OVER (ORDER BY total ROWS UNBOUNDED PRECEDING) AS until FROM by_customer;
 """
@@ -92,8 +93,11 @@ def test_windows_that_take_equal_rows_together_are_determined(warehouse: Path) -
     with load(warehouse) as wh:
         change = Update.from_files(wh, update)
         verdicts = wh.check(change)
-        assert {view: bool(verdicts[view]) for view in ("ranks", "running", "numbers", "by_rows")} == {
+        assert {
+            view: bool(verdicts[view]) for view in ("ranks", "places", "running", "numbers", "by_rows")
+        } == {
             "ranks": True,
+            "places": True,
             "running": True,
             "numbers": False,
             "by_rows": False,
@@ -104,6 +108,7 @@ def test_windows_that_take_equal_rows_together_are_determined(warehouse: Path) -
             for view in verdicts
         }
         assert found["ranks"] == [(1, 1, 4), (2, 1, 4)]  # 12.00 each, of two sales
+        assert found["places"] == [(1, 1), (2, 2)]
         assert found["running"] == [(1, 4), (2, 4)]
 
 
