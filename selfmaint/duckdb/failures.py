@@ -11,11 +11,13 @@ from http import HTTPStatus
 import duckdb
 
 from datalog.sql.duckdb import UnlikeSparkError
+from datalog.sql.duckdb.relations import LOST, NARROW
 from selfmaint.duckdb.file_marks import Mark, mark
 from selfmaint.errors import Code, InputError, input_error
 
 _VALUES = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.InvalidInputException)
 _WIDE = re.compile(r"Overflow in (?:multiplication|addition|subtraction) of DECIMAL\(38")
+_NOT_HELD = re.compile(f"{NARROW}|{LOST}")
 _LONGEST_LINE = 300
 _MEND = "put the file back from a backup, or store the contents again: in a store by `selfmaint import`"
 STORAGE = "see to the storage: its `endpoint`, the credentials, and the rights in the folder"
@@ -44,6 +46,9 @@ def as_input_error(failure: duckdb.Error, files: Mapping[str, Mark | None]) -> I
         return _of_storage(named[0], failure, line)
     if _WIDE.search(line) and not named:
         return refused(f"a decimal has more digits than DuckDB holds: {line}")
+    if _NOT_HELD.search(line) and not named:
+        hint = "declare a wider type for its column, or correct the value"
+        return input_error(Code.COLUMNS_DIFFER, f"a value is not read: {line}", hint)
     if isinstance(failure, _VALUES) and not named:
         hint = "guard it in the view that computes it: `x / nullif(y, 0)`, or a type that holds the value"
         return input_error(Code.COLUMNS_DIFFER, f"a value cannot be computed: {line}", hint)

@@ -7,13 +7,13 @@ partitioned by columns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import duckdb
 
-from datalog.model import Unmodelled
+from datalog.model import ColumnType, Unmodelled
 from datalog.model.schema import OTHER_HINT
 from datalog.sql.duckdb import SqlType
 from datalog.sql.duckdb import relations as sql
@@ -21,7 +21,7 @@ from selfmaint.duckdb.database import Database, Relation
 from selfmaint.duckdb.failures import refused, writing_sql
 from selfmaint.duckdb.layouts import taken
 from selfmaint.duckdb.text_rows import csv_rows, json_rows, refused_text
-from selfmaint.engine.column_types import settled
+from selfmaint.engine.column_types import narrows, settled
 from selfmaint.errors import Code, InputError, first_line, input_error
 from selfmaint.store.bad_values import TextReading, placed, remember
 from selfmaint.store.expected import (
@@ -104,14 +104,29 @@ def conform(database: Database, data: Relation, expected: Expected, *, declared:
     ]
     if places == list(range(len(data.columns))) and wanted == list(data.types):
         return data
-    return Relation(retyped(database, data, places, wanted).stored, expected.columns)
+    columns = zip(expected.columns, places, known, expected.types, strict=True)
+    saying = {
+        place: f"`{name}` of `{expected.name}` is declared `{its}`, {sql.NARROW}"
+        for name, place, found, its in columns
+        if isinstance(found, ColumnType) and narrows(found, its)
+    }
+    return Relation(retyped(database, data, places, wanted, saying).stored, expected.columns)
 
 
-def retyped(database: Database, data: Relation, places: Sequence[int], wanted: Sequence[SqlType]) -> Relation:
-    """Some columns, in other types; a value that is not of its new type is an error where it is read."""
+def retyped(
+    database: Database,
+    data: Relation,
+    places: Sequence[int],
+    wanted: Sequence[SqlType],
+    saying: Mapping[int, str] | None = None,
+) -> Relation:
+    """Some columns, in other types; a value that is not of its new type is an error where it is read.
+
+    `saying` has for some of the places what the error says of the value.
+    """
     stored = [data.types[place] for place in places]
     with writing_sql():
-        query = sql.cast_rows(data.stored.name, stored, wanted, places)
+        query = sql.cast_rows(data.stored.name, stored, wanted, places, saying)
     made = database.view(query, wanted, [data.stored], taken(data.stored.layout, places))
     return Relation(made, tuple(data.columns[place] for place in places))
 

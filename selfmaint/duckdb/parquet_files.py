@@ -37,8 +37,9 @@ _READ_AS: dict[str, SqlType] = {
     "UBIGINT": ColumnType(TypeName.DECIMAL, 20, 0),
     "TIMESTAMP_S": ColumnType(TypeName.TIMESTAMP_NTZ),
     "TIMESTAMP_MS": ColumnType(TypeName.TIMESTAMP_NTZ),
+    "TIMESTAMP_NS": ColumnType(TypeName.TIMESTAMP_NTZ),
 }
-"""Types of Parquet files that are read as others, which hold their values."""
+"""Types of Parquet files that are read as others, which hold their values, but for nanoseconds."""
 
 _WHOLE = frozenset(
     ["TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"]
@@ -62,7 +63,9 @@ def parquet(database: Database, files: Sequence[Path], name: str) -> Relation:
         ANY if logical == "NullType()" else _READ_AS.get(kind, sql_type(kind))
         for (_, logical, _), kind in zip(columns, types, strict=True)
     ]
-    query = sql.values_of(raw.name, [f"c{i}" for i in range(len(types))], read_as)
+    names = [f"c{i}" for i in range(len(types))]
+    fine = [name for name, kind in zip(names, types, strict=True) if kind == "TIMESTAMP_NS"]
+    query = sql.values_of(raw.name, names, read_as, nanoseconds=fine)
     found = database.view(query, read_as, [raw], layout)
     return Relation(found, tuple(column for column, _, _ in columns))
 

@@ -38,6 +38,15 @@ def fits(stored: ColumnType, declared: ColumnType) -> bool:
             return stored.name is declared.name
 
 
+def narrows(stored: ColumnType, declared: ColumnType) -> bool:
+    """Whether two types are of integers, and the stored one has values that the declared one has not.
+
+    >>> narrows(ColumnType(TypeName.BIGINT), ColumnType(TypeName.INT))
+    True
+    """
+    return is_integer(stored) and is_integer(declared) and not fits(stored, declared)
+
+
 def _fits_decimal(stored: ColumnType, declared: ColumnType) -> bool:
     if stored.name.digits is not None:
         digits, scale = stored.name.digits, 0

@@ -15,13 +15,13 @@ from functools import reduce
 from pathlib import Path
 
 from pyspark.errors import AnalysisException, ParseException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
 from datalog.model import ANY, MAX_PRECISION, ColumnType, TypeName
-from selfmaint.engine.column_types import settled
+from selfmaint.engine.column_types import narrows, settled
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.spark.column_types import column_type, spark_type, stored_type
 from selfmaint.spark.failures import translated
@@ -121,7 +121,11 @@ def conform(frame: DataFrame, expected: Expected) -> DataFrame:
     for name, kind, declared in zip(expected.columns, stored, expected.types, strict=True):
         column = plain[f"c{found.index(name)}"]
         target = spark_type(settled(column_type(kind) or declared, declared))
-        wanted.append(column if kind == target else column.cast(target))
+        if narrows(column_type(kind) or declared, declared):
+            said = f"`{name}` of `{expected.name}` is declared `{declared}`, which cannot hold "
+            wanted.append(_narrowed(column, target, f.lit(said), column))
+        else:
+            wanted.append(column if kind == target else column.cast(target))
     return plain.select(*wanted).toDF(*expected.columns)
 
 
@@ -211,13 +215,17 @@ def _exactly(frame: DataFrame, expected: Expected) -> DataFrame:
         if declared.name is TypeName.TINYINT or (
             declared.name is TypeName.DECIMAL and declared.precision is not None
         ):
-            narrow = column.try_cast(spark_type(declared))
             said = f.lit(f"`{name}` is `{declared}`, which cannot hold "), column, f.lit(" in the file ")
-            refused = f.raise_error(f.concat(*said, f.input_file_name()))
-            columns.append(f.when(narrow.eqNullSafe(column), narrow).otherwise(refused))
+            columns.append(_narrowed(column, spark_type(declared), *said, f.input_file_name()))
         else:
             columns.append(column)
     return plain.select(*columns).toDF(*frame.columns)
+
+
+def _narrowed(column: Column, to: st.DataType, *said: Column) -> Column:
+    """A column in a narrower type; a value that it cannot hold stops the reading, and is told by what is said."""
+    narrow = column.try_cast(to)
+    return f.when(narrow.eqNullSafe(column), narrow).otherwise(f.raise_error(f.concat(*said)))
 
 
 @contextlib.contextmanager

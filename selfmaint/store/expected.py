@@ -12,7 +12,7 @@ from typing import TypeAlias
 from datalog.diagnostics import Diagnostic
 from datalog.model import ColumnType, Predicate, Span, TypeName, Unmodelled
 from datalog.syntax import show
-from selfmaint.engine.column_types import fits, is_wider_decimal
+from selfmaint.engine.column_types import fits, is_wider_decimal, narrows
 from selfmaint.errors import Code, InputError, input_error
 
 _NO_NAME = re.compile(r"[+-]?\d")
@@ -87,6 +87,9 @@ def different_columns(found: Sequence[str], expected: Expected, difference: str)
 def require_types(stored: Sequence[StoredType], expected: Expected) -> None:
     """Refuses contents whose columns, in the order expected, are of types that do not fit those declared.
 
+    Integers may be of a wider type, as DuckDB, pandas and polars write them: a value that does not fit is an error
+    where it is read.
+
     Raises:
         InputError: SM104 every difference.
     """
@@ -94,7 +97,7 @@ def require_types(stored: Sequence[StoredType], expected: Expected) -> None:
     differences = [
         type_difference(expected.name, name, found, declared)
         for name, found, declared in columns
-        if isinstance(found, Unmodelled) or not fits(found, declared)
+        if isinstance(found, Unmodelled) or not (fits(found, declared) or narrows(found, declared))
     ]
     if differences:
         raise InputError(differences)

@@ -7,14 +7,14 @@ a `timestamp_ntz` as what a clock shows. A column of nothing but nulls is one of
 # ruff: noqa: S608 - columns are named here, and all other names are put in as trees
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TypeAlias
 
 from sqlglot import exp
 
 from datalog.model import ANY, ColumnType, TypeName
 from datalog.sql.duckdb.templates import filled, selected
-from datalog.sql.duckdb.types import SqlType, UnlikeSparkError, as_type, call, cast, common, type_name
+from datalog.sql.duckdb.types import SqlType, UnlikeSparkError, as_type, call, cast, common, type_name, unless
 from datalog.sql.unions import UNIT_COLUMN
 
 Query: TypeAlias = exp.Query
@@ -39,15 +39,32 @@ def rows(
     return query if limit is None else query.limit(limit, copy=False)
 
 
-def values_of(name: str, columns: Sequence[str], types: Sequence[SqlType]) -> exp.Select:
+LOST = "nanoseconds would be lost"
+"""What an error says of a timestamp that has some."""
+
+NARROW = "which cannot hold "
+"""What comes before a number in an error that says which type does not have it."""
+
+
+def values_of(
+    name: str, columns: Sequence[str], types: Sequence[SqlType], *, nanoseconds: Collection[str] = ()
+) -> exp.Select:
     """The rows of a relation whose columns have names of its own, with columns of some types, numbered.
+
+    Some columns are timestamps of nanoseconds: where one has any, it is an error where it is read.
 
     Doubles are multiplied by one, so that no test of them reaches a Parquet file: its Bloom filter takes 0.0 and -0.0,
     which are equal, for two values, and DuckDB then leaves out rows that have the other one.
     """
     items: list[exp.Expr] = []
     for column, kind in zip(columns, types, strict=True):
-        value = cast(exp.column(column, quoted=True), kind)
+        stored = exp.column(column, quoted=True)
+        value = cast(stored, kind)
+        if column in nanoseconds:
+            lost = exp.NEQ(
+                this=exp.cast(value.copy(), "TIMESTAMP_NS", dialect="duckdb"), expression=stored.copy()
+            )
+            value = exp.case().when(lost, call("error", exp.Literal.string(LOST))).else_(value)
         if isinstance(kind, ColumnType) and kind.name.is_floating:
             value = exp.Mul(this=value, expression=cast(exp.Literal.number(1), kind))
         items.append(value)
@@ -90,18 +107,33 @@ def least(keys: str, name: str, by: int, column: int) -> exp.Select:
 
 
 def cast_rows(
-    name: str, types: Sequence[SqlType], to: Sequence[SqlType], places: Sequence[int] | None = None
+    name: str,
+    types: Sequence[SqlType],
+    to: Sequence[SqlType],
+    places: Sequence[int] | None = None,
+    saying: Mapping[int, str] | None = None,
 ) -> exp.Select:
     """The rows with other types, an error where a value does not fit.
 
-    By default all columns are taken, in order.
+    By default all columns are taken, in order. `saying` has for some of the places what the error says of the value.
 
     Raises:
         UnlikeSparkError: a cast that DuckDB does otherwise.
     """
     columns = zip(range(len(types)) if places is None else places, types, to, strict=False)
-    items = numbered_items([as_type(_column(i), kind, wanted) for i, kind, wanted in columns])
-    return _select(name, items if types else [exp.column(UNIT_COLUMN, quoted=True)])
+    said = saying or {}
+    items = [
+        _saying(said[i], _column(i), wanted) if i in said else as_type(_column(i), kind, wanted)
+        for i, kind, wanted in columns
+    ]
+    return _select(name, numbered_items(items) if types else [exp.column(UNIT_COLUMN, quoted=True)])
+
+
+def _saying(said: str, value: exp.Column, to: SqlType) -> exp.Expr:
+    """A number in a narrower type, and an error with what is said of one that does not fit."""
+    fits = exp.TryCast(this=value, to=exp.DataType.build(type_name(to), dialect="duckdb"))
+    lost = exp.NullSafeNEQ(this=fits, expression=value.copy())
+    return unless(lost, call("concat", exp.Literal.string(said), value.copy()), cast(value.copy(), to))
 
 
 def letters(name: str, columns: Sequence[int]) -> exp.Select:

@@ -195,7 +195,7 @@ def test_missing_and_extra_columns_are_all_told_with_near_misses(
     ("stored", "declared", "fits"),
     [
         (pa.int32(), "bigint", True),
-        (pa.int64(), "int", False),
+        (pa.int64(), "int", True),
         (pa.uint8(), "smallint", True),
         (pa.uint64(), "bigint", False),
         (pa.string(), "bigint", False),
@@ -205,13 +205,13 @@ def test_missing_and_extra_columns_are_all_told_with_near_misses(
         (pa.date32(), "timestamp", False),
         (pa.timestamp("us", "Europe/Berlin"), "timestamp", True),
         (pa.timestamp("ms"), "timestamp", False),
-        *((pa.timestamp(unit), "timestamp_ntz", True) for unit in ("s", "ms", "us")),
+        *((pa.timestamp(unit), "timestamp_ntz", True) for unit in ("s", "ms", "us", "ns")),
         (pa.timestamp("us", "Europe/Berlin"), "timestamp_ntz", False),
         (pa.null(), "string", True),
         (pa.binary(), "string", False),
     ],
 )
-def test_a_stored_type_may_be_narrower_never_wider(
+def test_a_stored_type_may_be_narrower_and_of_integers_wider(
     stored: pa.DataType, declared: str, fits: bool, engine: DuckEngine, tmp_path: Path
 ) -> None:
     pq.write_table(pa.table({"x": pa.nulls(2, stored)}), tmp_path / "v.parquet")
@@ -223,6 +223,35 @@ def test_a_stored_type_may_be_narrower_never_wider(
     with pytest.raises(InputError) as refused:
         read(engine, tmp_path / "v.parquet", expected(("x",), (kind,)))
     assert refused.value.diagnostics[0].code is Code.COLUMNS_DIFFER
+
+
+def test_a_wider_integer_is_read_where_its_values_fit(engine: DuckEngine, tmp_path: Path) -> None:
+    """pandas, polars and DuckDB write whole numbers as `bigint`."""
+    values, path = [2**31 - 1, -(2**31), None], tmp_path / "v.parquet"
+    pq.write_table(pa.table({"n": pa.array(values, pa.int64())}), path)
+    assert sorted(read(engine, path, expected(("n",), (INT,))), key=repr) == sorted(
+        ((v,) for v in values), key=repr
+    )
+    pq.write_table(pa.table({"n": pa.array([1, 2**31], pa.int64())}), path)
+    with pytest.raises(
+        InputError, match="`n` of `v` is declared `int`, which cannot hold 2147483648"
+    ) as refused:
+        read(engine, path, expected(("n",), (INT,)))
+    (found,) = refused.value.diagnostics
+    assert found.code is Code.COLUMNS_DIFFER
+    assert found.hint == "declare a wider type for its column, or correct the value"
+
+
+def test_nanoseconds_that_are_none_are_read(engine: DuckEngine, tmp_path: Path) -> None:
+    """pandas writes timestamps of them."""
+    wanted, path = expected(("at",), (ColumnType(TypeName.TIMESTAMP_NTZ),)), tmp_path / "v.parquet"
+    times = [-315619199999999000, None]
+    pq.write_table(pa.table({"at": pa.array(times, pa.timestamp("ns"))}), path)
+    rows = read(engine, path, wanted)
+    assert {None, WallClock(1960, 1, 1, 0, 0, 0, 1)} == {at for (at,) in rows}
+    pq.write_table(pa.table({"at": pa.array([1], pa.timestamp("ns"))}), path)
+    with pytest.raises(InputError, match="nanoseconds would be lost"):
+        read(engine, path, wanted)
 
 
 ODD = [

@@ -109,7 +109,7 @@ def test_missing_and_extra_columns_are_all_told_with_near_misses(engine: SparkEn
     ("stored", "declared", "fits"),
     [
         ("int", "bigint", True),
-        ("bigint", "int", False),
+        ("bigint", "int", True),
         ("string", "bigint", False),
         ("bigint", "string", False),
         ("tinyint", "double", True),
@@ -131,7 +131,7 @@ def test_missing_and_extra_columns_are_all_told_with_near_misses(engine: SparkEn
         ("boolean", "int", False),
     ],
 )
-def test_a_stored_type_may_be_narrower_never_wider(
+def test_a_stored_type_may_be_narrower_and_of_integers_wider(
     stored: str, declared: str, fits: bool, spark: SparkSession
 ) -> None:
     from selfmaint.spark.column_types import spark_type
@@ -148,6 +148,20 @@ def test_a_stored_type_may_be_narrower_never_wider(
     (found,) = refused.value.diagnostics
     assert found.code is Code.COLUMNS_DIFFER
     assert found.message == f"column `n` of `v` is `{stored}`, not `{declared}`"
+
+
+def test_a_wider_integer_is_read_where_its_values_fit(spark: SparkSession) -> None:
+    from selfmaint.spark.failures import translated
+    from selfmaint.spark.tables import conform
+
+    wanted = expected(("n",), (ColumnType(TypeName.SMALLINT),))
+    frame = conform(spark.sql("SELECT explode(array(32767L, -32768L, NULL)) AS n"), wanted)
+    assert [tuple(row) for row in frame.collect()] == [(32767,), (-32768,), (None,)]
+    with (
+        pytest.raises(InputError, match="`n` of `v` is declared `smallint`, which cannot hold 32768"),
+        translated(),
+    ):
+        conform(spark.sql("SELECT explode(array(1L, 32768L)) AS n"), wanted).collect()
 
 
 def test_an_undeclared_type_is_the_stored_one(spark: SparkSession) -> None:
