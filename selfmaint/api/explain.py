@@ -360,17 +360,19 @@ def _supply(known: Knowledge[D], fact: Atom) -> Supply:
 
 
 def _view_rows(known: Knowledge[D], rule: Rule, fact: Atom) -> list[Atom]:
-    """One row of a view that contributes a fact."""
+    """One row of each view that contributes a fact."""
     pattern: dict[Variable, Term] = {}
     for term, value in zip(rule.head.terms, fact.terms, strict=True):
         if isinstance(term, Variable):
             pattern[term] = value
         elif term != value:
             return []
-    stored = apply_atom(pattern, rule.atoms[0])
-    free = tuple(dict.fromkeys(t for t in stored.terms if isinstance(t, Variable)))
-    goal = Predicate(stored.predicate.name, Version.FOUND)
-    program = Program((Rule(Atom(goal, free), (stored,)),))
+    stored = [apply_atom(pattern, atom) for atom in rule.atoms]
+    free = variables_of(stored)
+    goal = Predicate(fact.predicate.name, Version.FOUND)
+    program = Program((Rule(Atom(goal, free), tuple(stored)),))
     rows = known.engine.sample(known.engine.evaluate(program, goal, known.facts), 1)
-    shown = Atom(replace(stored.predicate, name=known.catalog.whole(stored.predicate.name)), stored.terms)
-    return [apply_atom({v: Constant(x) for v, x in zip(free, row, strict=False)}, shown) for row in rows]
+    whole = known.catalog.whole
+    shown = [Atom(replace(a.predicate, name=whole(a.predicate.name)), a.terms) for a in stored]
+    values = ({v: Constant(x) for v, x in zip(free, row, strict=False)} for row in rows)
+    return [apply_atom(row, atom) for row in values for atom in shown]

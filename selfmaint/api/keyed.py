@@ -208,6 +208,7 @@ def followed_by_keys(
     """The changes of views that are followed by keys.
 
     Raises:
+        InputError: SM502 the engine does not compute what another one does.
         SourceError: a source that does not answer, or is neither right before nor right after the update (SM402).
     """
     if not plans:
@@ -237,17 +238,24 @@ def followed_by_keys(
 
 
 def _first(ways: Sequence[Callable[[], KeyedDelta[D]]]) -> KeyedDelta[D] | str:
-    """What the first of some ways gives that leads somewhere; else why the last one does not."""
-    why = ""
+    """What the first of some ways gives that leads somewhere; else why the last one does not.
+
+    Raises:
+        InputError: SM502 the last one is a matter of the engine.
+    """
+    why, refused = "", None
     for way in ways:
         try:
             return way()
         except (TooManyKeysError, NotKnownError) as error:
-            why = str(error)
+            why, refused = str(error), None
         except InputError as error:
-            if error.diagnostics[0].code not in (Code.NOT_MAINTAINED, Code.ENGINE_DIFFERS):
+            code = error.diagnostics[0].code
+            if code not in (Code.NOT_MAINTAINED, Code.ENGINE_DIFFERS):
                 raise
-            why = error.diagnostics[0].message
+            why, refused = error.diagnostics[0].message, error if code is Code.ENGINE_DIFFERS else None
+    if refused is not None:
+        raise refused
     return why
 
 

@@ -8,7 +8,7 @@ The decision unfolds views of rules. What it cannot unfold is a query over the s
 
 Conditions of soundness:
 
-1. The view reads views alone, and the new states of all of these are determined. A base relation that a view copies is
+1. The view reads views alone, and the new states of all of these are determined. A base relation that views copy is
    read from there (`fallback/told.py`).
 2. The query gives the same rows for the same rows: of a text that is run, one that has one result.
 """
@@ -88,8 +88,10 @@ def _views_below(catalog: Catalog, view: View, *, is_anew: bool = False) -> tupl
             return ()
     from selfmaint.fallback.recompute import reads  # noqa: PLC0415 - an audit of decided views does without
 
-    copies = {name: its.stored.name for name, its in copied(catalog).items()}
-    names = tuple(dict.fromkeys(copies.get(name, name) for name in reads(catalog, view)))
+    copies = {name: [catalog.whole(one.name) for one in its.stored] for name, its in copied(catalog).items()}
+    names = tuple(
+        dict.fromkeys(below for name in reads(catalog, view) for below in copies.get(name, (name,)))
+    )
     return () if view.name in names or any(name in catalog.relations for name in names) else names
 
 

@@ -1,13 +1,7 @@
 """The canonical database: what every database that explains the warehouse must contain."""
 
-from selfmaint.canonical.rules import (
-    Contribution,
-    after_rules,
-    all_contributions,
-    contributions,
-    copied,
-    known_rules,
-)
+from selfmaint.canonical.contributions import Contribution, all_contributions, contributions, copied
+from selfmaint.canonical.rules import after_rules, known_rules
 from selfmaint.warehouse.base_relations import row_atom
 
 __all__ = [

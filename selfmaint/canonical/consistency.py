@@ -34,9 +34,10 @@ from datalog.model import (
 from datalog.rewrite import drop_empty, drop_unreachable, simplify
 from datalog.rewrite.branches import Branch, in_none
 from selfmaint.canonical.constraint_checks import NOT_EFFECTIVE, Check, constraint_checks, never_there
+from selfmaint.canonical.contributions import Contribution
 from selfmaint.canonical.evidence import derived, of_subgoals_alone, without_given
 from selfmaint.canonical.group_checks import group_checks
-from selfmaint.canonical.rules import Contribution, given_rules, known_rules, wholly_known
+from selfmaint.canonical.rules import given_rules, known_rules, wholly_known
 from selfmaint.errors import Code
 from selfmaint.warehouse.base_relations import certain_variables, row_atom
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, GroupedView, View

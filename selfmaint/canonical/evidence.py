@@ -50,12 +50,18 @@ class Evidence:
         stored: the stored row.
         subgoal: the base row, with the terms of the stored row where that shows them.
         filters: what holds of the two besides.
+        index: of the subgoal in the core's body.
+        body: the core's, in these terms.
+        tests: what holds of the body.
     """
 
-    view: View
+    view: GroupedView
     stored: Atom
     subgoal: Atom
     filters: tuple[Literal, ...]
+    index: int
+    body: tuple[Atom, ...]
+    tests: tuple[Literal, ...]
 
     def shows(self, columns: Iterable[int]) -> bool:
         """Whether the stored row tells the values of some columns of the base row."""
@@ -78,13 +84,15 @@ def evidence(catalog: Catalog, relation: BaseRelation) -> Iterator[Evidence]:
         names = variables_of([stored, *view.core.body])
         apart: dict[Variable, Term] = {v: Variable(f"V{i}") for i, v in enumerate(names)}
         stored = apply_atom(apart, stored)
-        filters = [apply_literal(apart, li) for li in view.core.filters]
-        for atom in view.core.body:
-            subgoal = apply_atom(apart, atom)
+        filters = tuple(apply_literal(apart, li) for li in view.core.filters)
+        body = tuple(apply_atom(apart, atom) for atom in view.core.body)
+        for index, subgoal in enumerate(body):
             bound = {*stored.terms, *subgoal.terms}
-            if atom.predicate.name == relation.name and not set(variables_of([subgoal])) <= set(stored.terms):
+            if subgoal.predicate.name == relation.name and not set(variables_of([subgoal])) <= set(
+                stored.terms
+            ):
                 its = tuple(li for li in filters if bound.issuperset(variables_of([li])))
-                yield Evidence(view, stored, subgoal, its)
+                yield Evidence(view, stored, subgoal, its, index, body, filters)
 
 
 def derived(view: View) -> tuple[tuple[Atom, ...], tuple[Literal, ...], Atom] | None:

@@ -39,8 +39,9 @@ from datalog.rewrite import (
     unfold_negation,
     without_given,
 )
+from selfmaint.canonical.contributions import Contribution
 from selfmaint.canonical.references import referenced_columns
-from selfmaint.canonical.rules import Contribution, after_rules, known_rules, wholly_known
+from selfmaint.canonical.rules import after_rules, known_rules, wholly_known
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.warehouse.catalog import Catalog
 from selfmaint.warehouse.situation import Situation

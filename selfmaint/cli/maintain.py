@@ -100,7 +100,7 @@ class _Result:
     dry_run: bool
     is_inexact: bool
     snapshot: int | None
-    told_by: Mapping[str, str]
+    told_by: Mapping[str, list[str]]
 
 
 def maintain(given: Namespace) -> int:
@@ -160,11 +160,14 @@ def maintain(given: Namespace) -> int:
     return SOME_NO if result.found.differences else ALL_YES
 
 
-def _told_by(catalog: Catalog, followed: Iterable[KeyedDelta[Any]]) -> dict[str, str]:
+def _told_by(catalog: Catalog, followed: Iterable[KeyedDelta[Any]]) -> dict[str, list[str]]:
     """The relations that were read from stored views, which tell all of their rows, and these views."""
     names = {name for one in followed for name in (*one.relations, *one.whole)}
     copies = copied(catalog) if names else {}
-    return {name: copies[name].stored.name for name in sorted(names & copies.keys())}
+    return {
+        name: list(dict.fromkeys(catalog.whole(its.name) for its in copies[name].stored))
+        for name in sorted(names & copies.keys())
+    }
 
 
 @contextlib.contextmanager
@@ -206,8 +209,11 @@ def _print_result(result: _Result, format_: Format) -> None:
         print_text("no base relation was read to maintain the views")
     if found.keyed:
         print_text(keyed_table(found.keyed.values()))
-    for name, view in result.told_by.items():
-        print_text(cell(f"`{name}` was read from `{view}`, which tells all of its rows"))
+    for name, views in result.told_by.items():
+        shown = ", ".join(f"`{view}`" for view in views[:-1])
+        shown = f"{shown} and `{views[-1]}`" if shown else f"`{views[-1]}`"
+        tell = "which tells" if len(views) == 1 else "which together tell"
+        print_text(cell(f"`{name}` was read from {shown}, {tell} all of its rows"))
     print_text(changes_table(result.changes))
     if found.differences:
         print_text(differences_table(found.differences), _SOURCES_ARE_AFTER, "nothing was written")
@@ -248,7 +254,7 @@ def _json(result: _Result) -> Json:
         **feed_entry(result.found.update.feed),
         "reads": reads_json(result.found.reads),
         "keyed": keyed_json(result.found.keyed.values()),
-        "told_by": dict(result.told_by),
+        "told_by": {name: [*views] for name, views in result.told_by.items()},
         "recomputed": list(result.found.recomputed),
         "changes": changes_json(result.changes),
         "verified": None if differences is None else not differences,

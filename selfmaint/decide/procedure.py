@@ -278,6 +278,8 @@ def _unmatched(known: Knowledge[D], view: View, verdict: Verdict) -> Verdict:
 
 def _over_shown_groups(known: Knowledge[D], groups: GroupedView, verdict: Undecided) -> Verdict:
     """The verdict on a view that leaves groups out by its HAVING (`maintain/shown_groups.py`), if it is undecided."""
+    if not known.situation.effective:
+        return verdict.because_of(UNCOUNTABLE)
     key, decision = "over shown groups", known.decision.over_shown_groups
     with suppress(BudgetSpentError), limit(decision.budget_s, f"finding what {groups.shown} shows"):
         if key not in known.kept:

@@ -3,7 +3,7 @@
     lines(Id, Product, Name) :- line(Id, Product), product(Product, Name).      with a foreign key: a copy of `line`
     v: SELECT product, count(DISTINCT pieces) FROM line GROUP BY product        is computed, and no base row is read
 
-Condition of soundness: all rows of the relation before the update are known (`canonical/rules.py`, condition 8), and
+Condition of soundness: all rows of the relation before the update are known (`canonical/contributions.py`), and
 the update says what comes and goes; so its rows after the update are these.
 """
 
@@ -27,7 +27,7 @@ _KEYS, _FOUND = Predicate("told_keys"), Predicate("told_rows")
 
 
 def told_sources(known: Knowledge[D]) -> dict[str, Readable[D]]:
-    """For each base relation that a view copies, what reads it from there, in the state after the update."""
+    """For each base relation that views copy, what reads it from there, in the state after the update."""
     source = _Told(known)
     return {name: Readable(source) for name in copied(known.catalog)}
 
@@ -44,9 +44,9 @@ class _Told(Generic[D]):
         return NAME
 
     def row_count(self, relation: str) -> int:
-        """See `Source`: the number of rows of the view."""
+        """See `Source`: the number of rows of the view, of several of the largest."""
         stored = copied(self._known.catalog)[relation].stored
-        return self._known.engine.count(self._known.facts.relations[stored])
+        return max(self._known.engine.count(self._known.facts.relations[its]) for its in stored)
 
     def read(self, relation: str, key_columns: Sequence[str], keys: D | None) -> tuple[D, Read]:
         """See `Source`."""

@@ -97,7 +97,7 @@ class Catalog:
     clock: Clock | None = None
     over_rows: Catalog | None = None
     own: tuple[OwnRelation, ...] = ()
-    _found: dict[object, tuple[View, Any]] = field(
+    _found: dict[object, tuple[View | None, Any]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
 
@@ -154,9 +154,9 @@ class Catalog:
         """The view of that name."""
         return next(view for view in self.views if view.name == name)
 
-    def once(self, what: str, view: View, find: Callable[[], T]) -> T:
-        """What is found for a view from the schema alone; found once."""
-        key = (what, view.name)
+    def once(self, what: str, view: View | None, find: Callable[[], T]) -> T:
+        """What is found for a view, or for all, from the schema alone; found once."""
+        key = (what, "" if view is None else view.name)
         if key not in self._found or self._found[key][0] is not view:
             self._found[key] = (view, find())
         found: T = self._found[key][1]

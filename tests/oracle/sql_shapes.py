@@ -586,6 +586,29 @@ def _telling(random: Random, table: str) -> str:
     )
 
 
+def in_parts(random: Random, table: str) -> list[str]:
+    """Views each of which shows a part of a table's columns, mostly with a key, of all rows or some."""
+    key, *rest = COLUMNS[table] if table != "t" else ("x, y",)
+    random.shuffle(rest)
+    cut, texts = random.randint(0, len(rest)), []
+    for part in (rest[:cut], rest[cut:], *([rest] if random.random() < 0.2 else ())):
+        also = random.sample(rest, 1) if rest and random.random() < 0.2 else []
+        names = dict.fromkeys([*part, *also] if random.random() < 0.1 else [key, *part, *also])
+        shown = ", ".join(names) or key
+        tested = random.choice(rest or ["x"])
+        where = (
+            f" where {tested} {random.choice(['is not null', *(['> 1', '= 1'] if tested != 'n' else [])])}"
+        )
+        behind = where if random.random() < 0.25 else ""
+        text = f"select {random.choice(['', '', 'distinct '])}{shown} from {table}{behind}"
+        if table == "r" and random.random() < 0.25:
+            text = f"select {shown}, s.e from r join s on r.b = s.f{behind}"
+        elif random.random() < 0.15:
+            text = f"select {shown}, count(*) as copies from {table}{behind} group by {shown}"
+        texts.append(text)
+    return texts
+
+
 def views(random: Random, shape: str) -> dict[str, str]:
     """The views of a shape, `v` the last of them; before it maybe others that tell more."""
     made = SHAPES[shape](random)
@@ -601,6 +624,8 @@ def views(random: Random, shape: str) -> dict[str, str]:
         more = [other] if isinstance(other, str) else []
     elif pick < 0.7:
         more = [_telling(random, random.choice(names)) for _ in range(random.choice([1, 1, 2]))]
+    elif pick < 0.85 and not {*TYPED} & {*names}:
+        more = [text for name in names if random.random() < 0.7 for text in in_parts(random, name)]
     if len(names_read([*more, *found.values()])) <= MOST_TABLES:
         found = {**{f"e{i or ''}": text for i, text in enumerate(more)}, **found}
     return found

@@ -66,6 +66,14 @@ def test_groups_of_some_rows(stored: Rows, inserted: Rows, deleted: Rows, expect
     assert new(warehouse(COUNTED, v=stored), update(inserted, deleted)) == expected
 
 
+def test_an_update_that_may_not_be_effective_is_no_contradiction() -> None:
+    """A row to delete that was never there: another view, which counts, does not lose more than it has."""
+    program = f"{COUNTED} fine(C, A, count(*)) :- sale(I, C, A)."
+    made = warehouse(program, v=rows(), fine=rows(("k", 4, 1)))
+    changes = Update({"sale": rows((9, "k", 4))}, {"sale": rows((1, "k", 2))}, effective=False)
+    assert isinstance(check(made, changes)["v"], Undecided)
+
+
 @pytest.mark.parametrize(
     ("view", "stored", "inserted", "deleted", "expected"),
     [
