@@ -11,7 +11,7 @@ from functools import cached_property
 from datalog.budget import BudgetSpentError, limit
 from datalog.model import OpaqueView, Program, Rule
 from selfmaint.canonical import Contribution, contributions
-from selfmaint.canonical.rules import known_rules
+from selfmaint.canonical.rules import known_rules, wholly_known
 from selfmaint.canonical.support import Support
 from selfmaint.decide.instances import Instance, plain_instance
 from selfmaint.decide.knowledge import Knowledge
@@ -49,6 +49,7 @@ class Decision:
     _instances: dict[str, Instance] = field(default_factory=dict)
     _known: dict[Situation, tuple[Rule, ...]] = field(default_factory=dict)
     _support: dict[Situation, Support] = field(default_factory=dict)
+    _whole: dict[Situation, frozenset[str]] = field(default_factory=dict)
     _rules: dict[tuple[str, Situation], tuple[DependsRules, ...]] = field(default_factory=dict)
     _spent: dict[str, float] = field(default_factory=dict)
     _own: dict[frozenset[str], dict[str, tuple[OwnRelation, ...]]] = field(default_factory=dict)
@@ -220,6 +221,20 @@ class Decision:
         texts = {one.name for one in self.catalog.views if isinstance(one.definition, OpaqueView)}
         read = self._reads[view.name] | {view.name}
         return read.isdisjoint(situation.inserted | situation.deleted | texts)
+
+    def is_over_whole(self, view: View, situation: Situation) -> bool:
+        """Whether all rows of what a view reads are known, and so its new state is: no test is to be asked.
+
+        All groups that an effective update changes are computed from core rows, if need be (`maintain/groups.py`).
+        """
+        if situation not in self._whole:
+            known = wholly_known(self.catalog, situation, self.contributions)
+            self._whole[situation] = known | situation.wholly_known
+        is_rule, body = view.limitation is None, view.body
+        if isinstance(view, GroupedView):
+            is_rule, body = situation.effective and not view.grouped.is_hidden, view.core.body
+        names = (atom.predicate.name for atom in body)
+        return is_rule and not view.unchanging and self._whole[situation].issuperset(names)
 
     def is_exact(self, situation: Situation) -> bool:
         """Whether keys and foreign keys are decided with exactly: where updates are effective."""

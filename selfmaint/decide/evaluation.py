@@ -113,10 +113,13 @@ def foresee(known: Knowledge[D], views: Sequence[View], *, maintained: bool) -> 
 
 
 def _foreseen(known: Knowledge[D], views: Sequence[View], *, maintained: bool) -> Iterator[Asked]:
+    asked = [view for view in views if not known.decision.is_over_whole(view, known.situation)]
+    if not asked and not maintained:
+        return
     known = with_unmet(known)
     decision, situation, rules = known.decision, known.situation, list[DependsRules]()
     with suppress(BudgetSpentError):
-        rules = [r for view in views for r in decision.depends(view, situation, FORESEEN_SHARE)]
+        rules = [r for view in asked for r in decision.depends(view, situation, FORESEEN_SHARE)]
     if 0 < len(rules) <= TOGETHER:
         program = compact_program(known.support, rules)
         yield Asked(program, tuple(_goals(program, rules)), whole=False)

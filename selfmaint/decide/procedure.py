@@ -90,9 +90,11 @@ def check(known: Knowledge[D], views: Iterable[View], sample: int = _SAMPLE) -> 
         A verdict for each view's name, in the order given.
     """
     wanted, given = tuple(views), known
-    known = with_enough(known, wanted)
+    told = over_whole(known, wanted)
+    left = [view for view in wanted if view.name not in told]
+    known = with_enough(known, left)
     decide_with(given, known)
-    told = _told(known, wanted)
+    told |= _told(known, left)
     left = [view for view in wanted if view.name not in told]
     tests = tested(known, left)
     result: dict[str, Verdict] = {}
@@ -108,12 +110,27 @@ def check(known: Knowledge[D], views: Iterable[View], sample: int = _SAMPLE) -> 
 
 def with_enough(known: Knowledge[D], views: Sequence[View]) -> Knowledge[D]:
     """What is known, with what stored groups tell where tests fail, if some of the views need that."""
+    views = [view for view in views if not known.decision.is_over_whole(view, known.situation)]
+    if not views:
+        return known
     first = followed(known)
     if not learns(known):
         return first
     told = _told(first, views)
     left = (view for view in views if view.name not in told)
     return saturated(known) if any(_may_be_told(known, view) for view in left) else first
+
+
+def over_whole(known: Knowledge[D], views: Iterable[View]) -> dict[str, SelfMaintainable]:
+    """The verdicts on those of some views that are over relations all of whose rows are known."""
+    decision, situation, found = known.decision, known.situation, dict[str, SelfMaintainable]()
+    for view in views:
+        if decision.is_over_whole(view, situation):
+            remarks = (_INEXACT,) if isinstance(view, GroupedView) and view.grouped.inexact else ()
+            is_plain = view.limitation is None and decision.is_exact(situation)
+            exact = is_plain or decision.is_unchanged(view, situation)
+            found[view.name] = SelfMaintainable(view.name, remarks, view.semantics, exact=exact)
+    return found
 
 
 def _may_be_told(known: Knowledge[D], view: View) -> bool:

@@ -213,7 +213,7 @@ def following(known: Knowledge[D]) -> Knowledge[D]:
 
 
 def _touched(known: Knowledge[D]) -> list[View]:
-    """The views that change and have finer ones."""
+    """The views that change and have finer ones, but for those that no finer one is needed for."""
     changed, finer = known.situation.inserted | known.situation.deleted, known.decision.finer
     return [
         view
@@ -221,6 +221,7 @@ def _touched(known: Knowledge[D]) -> list[View]:
         if isinstance(view, GroupedView)
         and finer[view.name]
         and view.name not in known.situation.unmet
+        and not known.decision.is_over_whole(view, known.situation)
         and changed.intersection(a.predicate.name for a in view.core.body)
     ]
 

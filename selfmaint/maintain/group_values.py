@@ -233,6 +233,8 @@ class GroupValues:
         if number is not None:
             return _compared(">", number, ZERO)
         column = measure.column
+        if column in self.never_null and not self.grouped.is_total:
+            return TRUE  # each row has one, and a group that is there has a row
         same = AllOf((IsNull(self.old[column], negated=True), _compared("=", self.lost.counts[column], ZERO)))
         return AnyOf((same, *self._certain_operands(column)))
 

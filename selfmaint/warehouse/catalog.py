@@ -18,6 +18,7 @@ from datalog.graphs import components
 from datalog.model import (
     ANY,
     Atom,
+    Comparison,
     Constant,
     Literal,
     Negation,
@@ -221,11 +222,12 @@ class Catalog:
                 pairs = zip(reference.columns, reference.target_columns, strict=True)
                 same += (((relation.name, i), (reference.target, j)) for i, j in pairs)
         for view in self.views:
-            for atom in view.body:
+            written = view.rule.body if view.always_empty else ()  # it has no comparisons else
+            for atom in (*view.body, *(li for li in written if isinstance(li, Atom))):
                 places = ((atom.predicate.name, i) for i in range(atom.arity))
                 for place, term in zip(places, atom.terms, strict=True):
                     same.append((place, term if isinstance(term, Constant) else (view.name, term)))
-            for comparison in view.comparisons:
+            for comparison in (*view.comparisons, *(li for li in written if isinstance(li, Comparison))):
                 ends = (comparison.left, comparison.right)
                 one, other = (t if isinstance(t, Constant) else (view.name, t) for t in ends)
                 same.append((one, other))

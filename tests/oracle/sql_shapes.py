@@ -287,6 +287,24 @@ def _grouped(*calls: str, having: tuple[str, ...] = ("",)) -> Callable[[Random],
     return made
 
 
+def _of_several(random: Random) -> str:
+    """Groups with aggregates of several columns: what one of them tells of a group, others need."""
+    table, by, *values = random.choice(
+        [
+            ("r", "b", "c", "a", "c - 1", "a - 2", "coalesce(c, 0)", "a * c"),
+            ("r", "b", "case when c = 1 then 1 else 0 end", "case when c > 1 then a end", "c - 2", "a - 1"),
+            ("r", "c", "a", "b", "a - b", "a - 1", "case when b = 1 then a else 0 end", "b - 2"),
+            ("r join s on r.b = s.f", "s.f", "r.c", "s.e", "r.c - s.e", "r.a - 1", "coalesce(s.d, 0)"),
+            ("r join s on r.b = s.f", "s.d", "r.c", "s.e - 1", "r.a - 2", "coalesce(r.c, 0)", "s.f"),
+        ]
+    )
+    some = random.sample(values, random.choice([2, 2, 3]))
+    calls = [f"{random.choice(['sum', 'sum', 'sum', 'avg', 'min', 'max', 'count'])}({one})" for one in some]
+    calls += ["count(*)"] if random.random() < 0.2 else []
+    shown = ", ".join([by, *(f"{call} as z{i}" for i, call in enumerate(calls))])
+    return f"select {shown} from {table}{_where(random, 'r.', 0.15)} group by {by}"
+
+
 def _whole(random: Random) -> str:
     calls = ["count(*)", "sum(c)", "count(c)", "min(c)", "max(b)", "avg(c)", "count(distinct b)"]
     some = random.sample(calls, random.choice([1, 2, 3]))
@@ -514,6 +532,7 @@ SHAPES: dict[str, Callable[[Random], str | Views]] = {
     "NOT IN (SELECT)": _among("not "),
     "scalar subquery": _scalar,
     "COUNT, SUM": _grouped("count(*)", "sum({})", "count({})", "sum({}) + count(*)"),
+    "aggregates of several columns": _of_several,
     "MIN, MAX": _grouped("min({})", "max({})"),
     "AVG": _grouped("avg({})"),
     "COUNT DISTINCT": _grouped("count(distinct {})", "sum(distinct {})"),

@@ -3,6 +3,7 @@
     count(*) FILTER (WHERE c)     count(CASE WHEN c THEN 1 END)
     sum(x) FILTER (WHERE c)       sum(CASE WHEN c THEN x END)
     count_if(c)                   count(CASE WHEN c THEN 1 END)
+    bool_and(c), bool_or(c)       min(c), max(c)                      false comes before true
     a <=> b                       (a = b AND a IS NOT NULL AND b IS NOT NULL) OR (a IS NULL AND b IS NULL)
     a IS DISTINCT FROM b          NOT (a <=> b)
     a NOT LIKE b                  NOT (a LIKE b)
@@ -96,14 +97,18 @@ _BY_TYPE: Mapping[type[exp.Expr], _Change] = {
     exp.EndsWith: partial(_has, "%", ""),
     exp.EqualNull: lambda node: exp.NullSafeEQ(this=node.this, expression=node.expression),
     exp.ILike: _ilike,
+    exp.LogicalAnd: lambda node: exp.Min(this=node.this),
+    exp.LogicalOr: lambda node: exp.Max(this=node.this),
     exp.Negative: lambda node: _paren(exp.Neg(this=_paren(node.this))),
     exp.Nvl2: _nvl2,
     exp.Space: lambda node: exp.Repeat(this=exp.Literal.string(" "), times=node.this),
     exp.StartsWith: partial(_has, "", "%"),
 }
 _BY_NAME: Mapping[str, _Change] = {
+    "every": lambda node: exp.Min(this=node.expressions[0]),
     "isnotnull": lambda node: _paren(exp.Not(this=_paren(_is_null(node.expressions[0])))),
     "isnull": lambda node: _paren(_is_null(node.expressions[0])),
+    "some": lambda node: exp.Max(this=node.expressions[0]),
     "nullifzero": lambda node: exp.Nullif(this=node.expressions[0], expression=exp.Literal.number(0)),
     "zeroifnull": lambda node: exp.Coalesce(this=node.expressions[0], expressions=[exp.Literal.number(0)]),
     **{name: partial(_cast, name) for name in ("bigint", "smallint", "tinyint")},

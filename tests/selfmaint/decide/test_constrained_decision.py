@@ -174,6 +174,7 @@ def test_where_foreign_keys_are_too_many_to_follow_nothing_is_claimed_that_is_no
 @pytest.mark.parametrize("wanted", WANTED)
 @given(seed=seeds)
 @example(seed=7_852)  # a variable was compared that nothing had placed
+@example(seed=17_800_802_891)  # a column compared in a view that is always empty was given a text
 @patient
 def test_what_is_shown_as_a_counterexample_is_one(wanted: str, seed: int) -> None:
     case = drawn(wanted, seed)

@@ -44,6 +44,26 @@ def warehouse_of(
     return build(schema.text, contents, engine, readable=readable)
 
 
+@pytest.mark.parametrize(
+    ("stored", "lost", "new"),
+    [
+        ((1, 3, 5), (7, 1, 3, 2), (1, 0, 3)),  # the other sum says that a row is left, and each has an amount
+        ((1, 3, 5), (7, 1, 2, 5), None),  # whether one of the others is null is not known
+        ((1, 3, 5), (7, 1, 3, 5), None),
+    ],
+)
+def test_a_sum_of_0_is_over_some_row_where_another_says_so(stored: Row, lost: Row, new: Row | None) -> None:
+    program = (
+        ".decl r(i: int not null, g: int not null, a: int not null, b: int) key(i).\n"
+        "v(G, sum(A), sum(B)) :- r(I, G, A, B)."
+    )
+    made = build(program, {"v": frozenset({stored})}, MemoryEngine())
+    update = Update({}, {"r": frozenset({lost})}, effective=True)
+    assert isinstance(made.check(update)["v"], SelfMaintainable) == (new is not None)
+    if new is not None:
+        assert new_contents(made, made.view("v"), made.maintain(update).deltas["v"]) == {new}
+
+
 @pytest.mark.parametrize("make", [random_star, random_roll_up, random_groups])
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_maintenance_is_recomputation(make: Callable[[Random], Schema], block: int) -> None:
