@@ -24,6 +24,8 @@ from selfmaint.warehouse.catalog import Catalog, View
 
 INEXACT = "where it adds up doubles, their last digits depend on the order"
 """What is to be known of sums in a query of which the types are not."""
+OPEN_ORDER = "which rows come first is not determined where its order leaves some equal: order by a key, too"
+"""Why a view over what is determined is not."""
 _SUMS = frozenset({AggregateFunction.SUM, AggregateFunction.AVG})
 
 
@@ -70,7 +72,24 @@ def of_views_below(catalog: Catalog, verdicts: Mapping[str, Verdict], anew: Coll
             if catalog.helpers.get(name) == view.name and isinstance(its, Undecided):
                 reasons = (f"its helper `{name}` is undecided", *its.reasons)
                 found[view.name] = Undecided(view.name, reasons, semantics=view.semantics)
+    for view in catalog.views:
+        verdict = found.get(view.name)
+        if isinstance(verdict, Undecided) and _has_open_order(catalog, view, found):
+            found[view.name] = verdict.because_of(OPEN_ORDER)
     return Verdicts(found)
+
+
+def _has_open_order(catalog: Catalog, view: View, verdicts: Mapping[str, Verdict]) -> bool:
+    """Whether all that a text reads is determined, and an order that leaves rows equal is what is not."""
+    query = view.definition.query if isinstance(view.definition, OpaqueView) else None
+    if not isinstance(query, TextQuery):
+        return False
+    names = _stored_below(catalog, view)
+    if not names or not all(isinstance(verdicts.get(name), SelfMaintainable) for name in names):
+        return False
+    from datalog.sql.views.one_result import has_open_order  # noqa: PLC0415 - where there are texts
+
+    return has_open_order(query)
 
 
 def views_below(catalog: Catalog, view: View) -> tuple[str, ...]:
@@ -86,6 +105,11 @@ def _views_below(catalog: Catalog, view: View, *, is_anew: bool = False) -> tupl
         query = definition.query
         if not catalog.once("whether it has one result", view, lambda: _has_one_result(catalog, query)):
             return ()
+    return _stored_below(catalog, view)
+
+
+def _stored_below(catalog: Catalog, view: View) -> tuple[str, ...]:
+    """The stored views that tell all that a view reads; none if there is something that none tells."""
     from selfmaint.fallback.recompute import reads  # noqa: PLC0415 - an audit of decided views does without
 
     copies = {name: [catalog.whole(one.name) for one in its.stored] for name, its in copied(catalog).items()}

@@ -302,7 +302,11 @@ def _of_several(random: Random) -> str:
     calls = [f"{random.choice(['sum', 'sum', 'sum', 'avg', 'min', 'max', 'count'])}({one})" for one in some]
     calls += ["count(*)"] if random.random() < 0.2 else []
     shown = ", ".join([by, *(f"{call} as z{i}" for i, call in enumerate(calls))])
-    return f"select {shown} from {table}{_where(random, 'r.', 0.15)} group by {by}"
+    asked = random.choice(
+        ["count(*) > 1", f"sum({random.choice(values)}) > 1", f"max({random.choice(values)}) > 1"]
+    )
+    having = f" having {asked}" if random.random() < 0.15 else ""
+    return f"select {shown} from {table}{_where(random, 'r.', 0.15)} group by {by}{having}"
 
 
 def _whole(random: Random) -> str:
@@ -417,11 +421,15 @@ def _over_union(random: Random) -> str:
             "select b as k, c as n from r where c = 1 union all select b as k, c as n from r where c > 1",
             "select r.b as k, s.e as n from r join s on r.b = s.f union all select d as k, e as n from s",
             "select b as k, c as n from r union select d as k, e as n from s",
+            "select b as k, c as n, a - 1 as m from r union all select d as k, e as n, f as m from s",
+            "select b as k, c as n, a as m from r where c = 1 union all select b as k, c as n, 0 as m from r",
         ]
     )
-    calls = random.sample(
-        ["count(*)", "sum(n)", "max(n)", "min(n)", "count(n)", "avg(n)"], random.choice([1, 2, 3])
+    its = ["count(*)", "sum(n)", "max(n)", "min(n)", "count(n)", "avg(n)"]
+    its += (
+        ["sum(m)", "sum(n - m)", "sum(case when m = 1 then 1 else 0 end)", "max(m)"] if " m " in union else []
     )
+    calls = random.sample(its, random.choice([1, 2, 3]))
     by = random.choice([["k"], ["k"], ["n"], ["k", "w"], ["w", "n"], []])
     keys = [f"u.{name}" for name in by if name != "w" or " w " in union]
     items = [*keys, *(f"{call} as z{i}" for i, call in enumerate(calls))]

@@ -43,6 +43,16 @@ def has_one_result(query: TextQuery) -> bool:
     )
 
 
+def has_open_order(query: TextQuery) -> bool:
+    """Whether an order of a query may leave rows equal, and it takes one of these before another.
+
+    >>> has_open_order(TextQuery("select a, row_number() over (order by b) as n from t", ()))
+    True
+    """
+    tree = parsed(windows_written_out(query.text))
+    return any(not _is_definite(node) for node in tree.find_all(exp.Window, exp.Query))
+
+
 def adds_up(query: TextQuery) -> bool:
     """Whether a query that is read has sums or averages."""
     tree = parsed(query.text)
