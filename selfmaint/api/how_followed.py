@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-from datalog.model import ANY, Atom, OpaqueView, Term, TextQuery, Variable, ViewDefinition
+from datalog.model import ANY, OpaqueView, TextQuery, Variable, ViewDefinition
 from datalog.sql.affected import (
     Additive,
     Keyed,
@@ -19,7 +17,7 @@ from datalog.sql.affected import (
     plan_of_text,
 )
 from selfmaint.fallback.recompute import reads
-from selfmaint.warehouse.base_relations import determined_terms, variable_types
+from selfmaint.warehouse.base_relations import variable_types
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.cores import output_types
 from selfmaint.warehouse.row_key import row_key
@@ -38,32 +36,19 @@ def tables_of_views(schema: Catalog) -> dict[str, Table]:
     found = {}
     for view in schema.views:
         if isinstance(view, GroupedView) and not view.is_counted:
-            terms, body = view.grouped.group_terms, view.core.body
+            plain = set(view.grouped.group_terms)
             types = output_types(view, schema.relations)
         elif view.limitation is None and not view.is_counted and not view.unchanging:
-            terms, body = dict(enumerate(view.head.terms)), view.body
-            known = variable_types(body, schema.relations)
+            plain = set(range(len(view.head.terms)))
+            known = variable_types(view.body, schema.relations)
             types = tuple(known.get(t) if isinstance(t, Variable) else None for t in view.head.terms)
         else:
             continue
         key = row_key(view, schema.relations)
-        if set(key) <= set(terms) and key:
-            keys = (_fewer(key, terms, body, schema),)
+        if plain.issuperset(key) and key:
             names, kinds = view.stored_columns, tuple(one or ANY for one in types)
-            found[view.name] = Table(view.name, names, kinds, frozenset(range(len(names))), keys)
+            found[view.name] = Table(view.name, names, kinds, frozenset(range(len(names))), (key,))
     return found
-
-
-def _fewer(
-    key: Sequence[int], terms: Mapping[int, Term], body: Sequence[Atom], schema: Catalog
-) -> tuple[int, ...]:
-    """Some columns without those that the others determine, the last first."""
-    kept = list(key)
-    for place in reversed(key):
-        fewer = [terms[i] for i in kept if i != place]
-        if {terms[i] for i in key} <= determined_terms(fewer, body, schema.relations):
-            kept.remove(place)
-    return tuple(kept)
 
 
 def is_added_up(schema: Catalog, view: View) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from datalog.model import ANY, Variable
+from datalog.model import ANY, Atom, ColumnType, Term, Variable
 from selfmaint.warehouse.base_relations import BaseRelation, determined_terms, variable_types
 from selfmaint.warehouse.views import GroupedView, Outside, View
 
@@ -13,6 +13,7 @@ def row_key(view: View, relations: Mapping[str, BaseRelation]) -> tuple[int, ...
     """The positions of columns in which every two rows of a view differ, as few as the keys tell.
 
         order_lines(O, L, D) :- lineitem(O, L), orders(O, D).       O, L: a key of lineitem, and O is one of orders
+        totals(C, N, count(*)) :- orders(O, C), customer(C, N).     C: a key of customer
 
     A row to delete is found by them. Texts, and columns that stand later, are left out before others.
 
@@ -21,16 +22,29 @@ def row_key(view: View, relations: Mapping[str, BaseRelation]) -> tuple[int, ...
     """
     every = tuple(range(len(view.stored_columns)))
     if isinstance(view, GroupedView) and view.grouped.measures and not view.is_counted:
-        return tuple(sorted(view.grouped.columns)) or every
-    terms = view.head.terms
+        groups = tuple(sorted(view.grouped.columns))
+        return _fewest(groups, view.grouped.group_terms, view.core.body, relations) or every
     is_one_rule = view.limitation is None or view.limitation.kind is Outside.PROJECTION
     if not is_one_rule or view.is_counted or view.unchanging:
         return every
-    types = variable_types(view.body, relations)
-    kept = list(every)
-    numbers = [isinstance(term, Variable) and types.get(term, ANY).name.is_integer for term in terms]
-    for place in sorted(every, key=lambda i: (numbers[i], -i)):
-        fewer = [terms[i] for i in kept if i != place]
-        if set(terms) <= determined_terms(fewer, view.body, relations):
+    return _fewest(every, dict(enumerate(view.head.terms)), view.body, relations) or every
+
+
+def _fewest(
+    columns: Sequence[int],
+    terms: Mapping[int, Term],
+    body: Sequence[Atom],
+    relations: Mapping[str, BaseRelation],
+) -> tuple[int, ...]:
+    """Some columns without those that others determine; `terms` are what some of them hold of a body."""
+    types, kept = variable_types(body, relations), list(columns)
+    known = {i: terms[i] for i in columns if i in terms}
+    for place in sorted(known, key=lambda i: (_is_integer(known[i], types), -i)):
+        fewer = [known[i] for i in kept if i != place and i in known]
+        if set(known.values()) <= determined_terms(fewer, body, relations):
             kept.remove(place)
-    return tuple(kept) or every
+    return tuple(kept)
+
+
+def _is_integer(term: Term, types: Mapping[Variable, ColumnType]) -> bool:
+    return isinstance(term, Variable) and types.get(term, ANY).name.is_integer

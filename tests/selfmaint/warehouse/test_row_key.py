@@ -25,6 +25,10 @@ DECLARED = """
         ("v(P, O) :- lines(O, 1, P).", ("o",)),
         # A projection: what is left tells its rows apart, but no key does.
         ("v(P, C) :- lines(O, L, P), orders(O, C, S).", ("p", "c")),
+        # Groups: what they are grouped by, without what a key among it determines.
+        ("v(S, O, C, count(*)) :- lines(O, L, P), orders(O, C, S).", ("o",)),
+        ("v(S, C, max(P)) :- lines(O, L, P), orders(O, C, S).", ("s", "c")),
+        ("v(count(*), sum(L)) :- lines(O, L, P).", ("count", "sum_l")),
     ],
 )
 def test_the_key_of_a_view_s_rows(rule: str, expected: tuple[str, ...]) -> None:
