@@ -290,7 +290,8 @@ def folded(reasons: Iterable[str]) -> Sequence[str]:
     if len(elsewhere) <= 1:
         return given
     first, *more = elsewhere
-    line = f"{first}; so it is with {len(more)} more (`check --verbose` names them)"
+    number = "one more view" if len(more) == 1 else f"{len(more)} more views"
+    line = f"{first}; the same is true of {number} (`check --verbose` names them)"
     return [line if reason == first else reason for reason in given if reason not in more]
 
 

@@ -30,7 +30,7 @@ def test_reasons_in_other_views_are_one_line_unless_all_are_asked_for() -> None:
     verdict = Undecided("v", ("`v` groups", *elsewhere, "too many rows"))
     assert verdict.because.splitlines() == [
         "`v` groups",
-        f"`a` groups{PARTLY_USED}; so it is with 2 more (`check --verbose` names them)",
+        f"`a` groups{PARTLY_USED}; the same is true of 2 more views (`check --verbose` names them)",
         "too many rows",
     ]
     assert because(verdict, verbose=True).splitlines() == list(verdict.reasons)
