@@ -59,7 +59,8 @@ class _Told(Generic[D]):
         rules = (*known.decision.known(known.situation), *after_rules(known.catalog, known.situation))
         program = drop_unreachable(Program((Rule(goal, (*found_by, after)), *rules)), [_FOUND])
         facts = known.facts.extended({_KEYS: keys}) if asked and keys is not None else known.facts
-        rows = engine.keep(engine.evaluate(program, _FOUND, facts, its.columns))
+        declared = engine.load((), its.columns, its.types)  # a view may show the equal value of a wider type
+        rows = engine.keep(engine.like(engine.evaluate(program, _FOUND, facts, its.columns), declared))
         if keys is not None and not asked:
             rows = engine.keep(engine.bags.matching(rows, places, keys))
         number = 0 if keys is None else engine.count(keys)

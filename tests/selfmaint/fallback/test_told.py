@@ -153,3 +153,31 @@ def test_sums_of_doubles_are_said_to_depend_on_the_order() -> None:
     assert isinstance(verdict, SelfMaintainable)
     assert verdict.over == ("every",)
     assert verdict.remarks == (INEXACT,)
+
+
+def test_what_a_view_shows_of_a_wider_type_is_read_as_declared(tmp_path: Path) -> None:
+    """`CAST(1.5000 AS STRING)` is another text than that of 1.50, which the table holds."""
+    (tmp_path / "shop.sql").write_text(
+        "CREATE TABLE rate (y DECIMAL(12, 4) PRIMARY KEY, name STRING NOT NULL);\n"
+        "CREATE TABLE sale (id BIGINT PRIMARY KEY, x DECIMAL(10, 2) NOT NULL REFERENCES rate(y), z BIGINT);\n"
+        "CREATE VIEW rates AS SELECT s.id, r.y AS x, r.name FROM sale s JOIN rate r ON s.x = r.y;\n"
+        "CREATE VIEW places AS SELECT id, z FROM sale;\n"
+        "CREATE VIEW texts AS SELECT id, CAST(x AS STRING) AS t, row_number() OVER (PARTITION BY z ORDER BY id) AS n "
+        "FROM sale;\n",
+        encoding="utf-8",
+    )
+    toml = tmp_path / "warehouse.toml"
+    head, _, tail = TOML.partition("[relations.product]")
+    sources = '[relations.rate]\npath = "rate.csv"\n[relations.sale]\npath = "sale.csv"\n'
+    toml.write_text(head + sources + tail[tail.index("[update]") :], encoding="utf-8")
+    (tmp_path / "rate.csv").write_text("y,name\n1.5000,low\n", encoding="utf-8")
+    (tmp_path / "sale.csv").write_text("id,x,z\n1,1.50,7\n2,1.50,7\n", encoding="utf-8")
+    assert run("init", str(toml)).status == 0
+    for name in ("rate", "sale"):
+        (tmp_path / f"{name}.csv").unlink()
+    (tmp_path / "update").mkdir()
+    (tmp_path / "update" / "sale.delete.csv").write_text("id,x,z\n1,1.50,7\n", encoding="utf-8")
+    done = run("maintain", str(toml), "--update", str(tmp_path / "update"), "--strict")
+    assert done.status == 0, done.stderr
+    with selfmaint.load(toml, engine="duckdb") as warehouse:
+        assert warehouse.query("SELECT id, t, n FROM texts").to_pylist() == [{"id": 2, "t": "1.50", "n": 1}]
