@@ -14,6 +14,8 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
+from datalog.sql.dialect import SPARK
+
 _LOOSELY = (exp.TimestampTrunc, exp.DateTrunc, exp.TimeToStr)
 _OPEN = (TokenType.L_PAREN, TokenType.L_BRACKET)
 _CLOSE = (TokenType.R_PAREN, TokenType.R_BRACKET)
@@ -25,7 +27,7 @@ def parsed(text: str) -> exp.Expr:
     >>> parsed("select date_trunc('MM', a)").sql("spark")
     "SELECT DATE_TRUNC('MM', a)"
     """
-    tree = sqlglot.parse_one(text, read="spark")
+    tree = sqlglot.parse_one(text, read=SPARK)
     return as_written(tree, text, None)
 
 
@@ -34,7 +36,7 @@ def as_written(tree: exp.Expr, text: str, tokens: Sequence[Token] | None) -> exp
     found = list(tree.find_all(*_LOOSELY))
     if not found:
         return tree
-    every = sqlglot.tokenize(text, read="spark") if tokens is None else tokens
+    every = sqlglot.tokenize(text, read=SPARK) if tokens is None else tokens
     places = {token.start: number for number, token in enumerate(every)}
 
     for node in found:
@@ -58,7 +60,7 @@ def without_comments(text: str) -> str:
     >>> without_comments("f(a)  -- b\n + 'c  d'")
     "f ( a ) + 'c  d'"
     """
-    return " ".join(text[one.start : one.end + 1] for one in sqlglot.tokenize(text, read="spark"))
+    return " ".join(text[one.start : one.end + 1] for one in sqlglot.tokenize(text, read=SPARK))
 
 
 def _arguments(tokens: Sequence[Token]) -> tuple[Sequence[Token], Sequence[Token]]:
@@ -76,7 +78,7 @@ def _arguments(tokens: Sequence[Token]) -> tuple[Sequence[Token], Sequence[Token
 def _tree(tokens: Sequence[Token], text: str) -> exp.Expr:
     if len(tokens) == 1 and tokens[0].token_type is TokenType.STRING:
         return exp.Literal.string(tokens[0].text)
-    return sqlglot.parse_one(text[tokens[0].start : tokens[-1].end + 1], read="spark")
+    return sqlglot.parse_one(text[tokens[0].start : tokens[-1].end + 1], read=SPARK)
 
 
 def in_backticks(sql: str, dialect: str) -> str:

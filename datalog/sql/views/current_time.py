@@ -17,6 +17,8 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
+from datalog.sql.dialect import SPARK
+
 _BY_TOKEN = {TokenType.CURRENT_DATE: True, TokenType.CURRENT_TIMESTAMP: False}
 _BY_NAME = {"curdate": True, "now": False}
 """What reads the date alone, and what the time as well."""
@@ -51,7 +53,7 @@ def at_moment(text: str, moment: datetime) -> AtMoment:
     "SELECT a FROM r WHERE d = DATE /* current_date */ '2026-11-24' /* current_date */"
     """
     try:
-        tokens = sqlglot.tokenize(text, read="spark")
+        tokens = sqlglot.tokenize(text, read=SPARK)
     except sqlglot.errors.SqlglotError:
         return AtMoment(text)
     text = _without_such_comments(text, tokens)
@@ -70,7 +72,7 @@ def at_moment(text: str, moment: datetime) -> AtMoment:
 
 def written_moments(text: str) -> list[tuple[int, int, bool]]:
     """Where literals stand in a text that are the current date (true) or time (false), with their comments."""
-    tokens = sqlglot.tokenize(text, read="spark")
+    tokens = sqlglot.tokenize(text, read=SPARK)
     found = [_WRITTEN.match(text, token.start) for token in tokens]
     return [(one.start(), one.end(), one["date"] is not None) for one in found if one is not None]
 

@@ -14,12 +14,12 @@ from difflib import get_close_matches
 from typing import Any
 
 from sqlglot import exp
-from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from datalog.diagnostics import Code, ContextSpan, Diagnostic, Severity
 from datalog.model import Span
+from datalog.sql.dialect import SPARK
 from datalog.sql.views.as_written import as_written
 from datalog.sql.views.limits import (
     DEEPEST_BRACKETS,
@@ -101,12 +101,11 @@ class Statement:
 
 def statements(source: SqlText, problems: list[Diagnostic]) -> Iterator[Statement]:
     """The statements of a text; those that cannot be parsed are reported (DL401), the others still read."""
-    spark = Dialect.get_or_raise("spark")
     if len(source.text) > MOST_CHARACTERS:
         problems.append(_too_long(source, source.span(0, 1), len(source.text), "characters", MOST_CHARACTERS))
         return
     try:
-        tokens = spark.tokenize(source.text)
+        tokens = SPARK.tokenize(source.text)
     except TokenError:
         problems.append(_unclosed(source))
         return
@@ -121,11 +120,11 @@ def statements(source: SqlText, problems: list[Diagnostic]) -> Iterator[Statemen
             continue
         try:
             with _silent():
-                trees = spark.parser().parse(chunk, source.text)
+                trees = SPARK.parser().parse(chunk, source.text)
                 query = _behind_as(chunk)
                 if trees and isinstance(trees[0], exp.Command) and query:
                     # The parser gives up on a whole CREATE where its query is wrong: ask the query.
-                    spark.parser().parse(query, source.text)
+                    SPARK.parser().parse(query, source.text)
         except ParseError as error:
             problems.append(_syntax(source, chunk, error.errors[0] if error.errors else {}))
             continue

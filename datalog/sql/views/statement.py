@@ -23,6 +23,7 @@ from datalog.model import (
     Unmodelled,
 )
 from datalog.model.schema import BINARY_HINT, OTHER_HINT, PADDED_HINT
+from datalog.sql.dialect import SPARK
 from datalog.sql.views.source import Problems, Statement
 
 _NAMES: Mapping[exp.DType, TypeName] = {
@@ -295,7 +296,7 @@ def query_text(statement: Statement) -> str:
     if not isinstance(statement.tree, exp.Create | exp.Command):
         return statement.text
     depth = 0
-    for token in tokenize(statement.text, read="spark"):
+    for token in tokenize(statement.text, read=SPARK):
         depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
         if token.token_type is TokenType.ALIAS and depth == 0:
             return statement.text[token.end + 1 :].strip()

@@ -12,6 +12,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from datalog.errors import EmissionError
 from datalog.graphs import components
+from datalog.sql.dialect import SPARK
 from datalog.sql.text import text as sql_text
 from datalog.sql.views.as_written import parsed
 
@@ -62,7 +63,7 @@ class Tokens:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.all = list(sqlglot.tokenize(text, read="spark"))
+        self.all = list(sqlglot.tokenize(text, read=SPARK))
         self.depths: list[int] = []
         depth = 0
         for one in self.all:

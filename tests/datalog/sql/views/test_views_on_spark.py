@@ -114,6 +114,7 @@ SHORT = (
     "select k, count(*) filter (where b) n, sum(x) filter (where b or x is null) s from o group by k",
     "select count(distinct x) filter (where b) d, avg(x) filter (where not b) a from o",
     "select max(x) filter (where b) m, count_if(b) filter (where x > 1) i from o",
+    "select id, 'it''s' t, concat('a''', n) u, 'it' 's' v, \"x\"\"y\" w, 'it\\'s' z, '''' q from c where n <> 'b''s'",
     "select k, bool_and(b) a, bool_or(x > 1) o, every(b) e, some(x is null) s from o group by k",
     "select bool_and(b) filter (where x > 1) a, bool_or(b) filter (where k = 1) o from o",
     "select id from o where x <=> k",
