@@ -180,7 +180,7 @@ class _Open(Generic[D]):
 
     def settled(self, views: list[View]) -> list[View]:
         """The views, settled by reads; none where that takes too long, and each of them is one of the others then."""
-        wholes = _wholes(self.reader.known.catalog, views)
+        wholes = _wholes(self.others.warehouse.catalog, views)
         try:
             # Where keyed reads can follow all of them, they need not wait for long.
             self._settle(views, tries=1 if self.others.can_follow(wholes) else len(views))
@@ -196,7 +196,7 @@ class _Open(Generic[D]):
 
     def _settle(self, views: Sequence[View], tries: int) -> None:
         """Reads everything that the views need, and tests them again for at most so many budgets."""
-        reader, catalog = self.reader, self.reader.known.catalog
+        reader, catalog = self.reader, self.others.warehouse.catalog
         if views:
             with limit(reader.known.decision.budget_s * tries, "testing the views again after each read"):
                 failing = settle(reader, views)

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from random import Random
 
+import pyarrow as pa
 import pytest
 
 from datalog.budget import BudgetSpentError
 from datalog.model import Row
-from selfmaint import Undecided, Update
+from selfmaint import Undecided, Update, init, load
 from selfmaint.api.maintain import NotMaintainedError, new_contents
 from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.countermodel.databases import Evaluation
@@ -127,6 +129,43 @@ def test_what_could_not_be_settled_in_time_is_recomputed(monkeypatch: pytest.Mon
     found = here.maintain(update, recompute=True, most_keys=0)
     assert found.recomputed == {"joined": frozenset({(1, 1)})}
     assert isinstance(found.verdicts["joined"], Undecided)
+
+
+def test_what_a_view_is_made_of_is_not_lost_where_time_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A view with a LEFT JOIN is settled as two views, and followed as the one that it is."""
+
+    def in_vain(*_: object) -> None:
+        raise BudgetSpentError("reading", 1)
+
+    (tmp_path / "views.sql").write_text(
+        "create table c (id int primary key, name string not null);\n"
+        "create table o (id int primary key, c int references c);\n"
+        "create view v as select o.id, c.id as c, c.name from o left join c on o.c = c.id;\n",
+        encoding="utf-8",
+    )
+    (tmp_path / "warehouse.toml").write_text(
+        'program = "views.sql"\n[store]\nkind = "lake"\npath = "lake"\n[sources.s]\nkind = "files"\n'
+        '[relations.c]\npath = "c.csv"\n[relations.o]\npath = "o.csv"\n[update]\neffective = true\n',
+        encoding="utf-8",
+    )
+    (tmp_path / "c.csv").write_text("id,name\n1,ann\n2,bob\n", encoding="utf-8")
+    (tmp_path / "o.csv").write_text("id,c\n1,1\n", encoding="utf-8")
+    init(tmp_path / "warehouse.toml")
+    (tmp_path / "o.csv").write_text("id,c\n1,1\n2,2\n", encoding="utf-8")
+    (tmp_path / "u").mkdir()
+    (tmp_path / "u" / "o.insert.csv").write_text("id,c\n2,2\n", encoding="utf-8")
+    monkeypatch.setattr(import_module("selfmaint.api.maintain"), "settle", in_vain)
+    with load(tmp_path / "warehouse.toml", engine="duckdb") as here:
+        update = Update.from_files(here, tmp_path / "u")
+        with pytest.raises(NotMaintainedError, match="is undecided"):
+            here.maintain(update, most_keys=0)
+        found = here.maintain(update, verify=True)
+        assert found.differences == ()
+        assert [tuple(row.values()) for row in pa.table(found.deltas["v"].gained).to_pylist()] == [
+            (2, 2, "bob")
+        ]
 
 
 def test_a_view_without_sources_is_refused() -> None:
