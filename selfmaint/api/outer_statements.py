@@ -52,10 +52,10 @@ _NEW, _GONE, _WHOLE = (Predicate(name, Version.STEP) for name in ("come", "go", 
 
 
 def part_statements(catalog: Catalog, tables: Mapping[Predicate, Table]) -> dict[str, Statement]:
-    """By table, what makes the rows readable of what views with LEFT JOINs are made of."""
+    """By table, what makes the rows readable of what views with LEFT JOINs, and unions, are made of."""
     found = {}
-    for name in catalog.outer:
-        for branch, part in catalog.unions[name].items():
+    for parts in catalog.unions.values():
+        for branch, part in parts.items():
             table = tables[part.predicate]
             rows = select_view(replace(branch.selection, columns=table.columns), tables)
             made, reads = text(temporary_view(table, rows)), tuple(dotted(n) for n in read_set(rows))

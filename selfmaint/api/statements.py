@@ -76,10 +76,11 @@ def tables_of(catalog: Catalog, names: Mapping[str, str]) -> dict[Predicate, Tab
             found[view.predicate] = Table(unused(f"{view.name}_counted"), view.columns, more)
             columns = (*view.columns, "is_there")
             found[view.predicate.of(Version.STEP)] = Table(unused(f"{view.name}_changes"), columns)
-    for whole in catalog.outer:
-        for number, (branch, part) in enumerate(catalog.unions[whole].items()):
+    for whole, parts in catalog.unions.items():
+        for number, (branch, part) in enumerate(parts.items()):
             columns = branch.selection.columns
             found[part.predicate] = Table(unused(f"{whole}_{number}"), columns, catalog.not_null(part))
+    for whole in catalog.outer:
         columns = (*catalog.outer[whole].names, "copies", "is_there")
         found[Predicate(whole, Version.STEP)] = Table(unused(f"{whole}_changes"), columns)
     for relation in catalog.relations.values():

@@ -181,9 +181,9 @@ class Warehouse(Generic[D]):
             What was written, views in order of definition, then partial copies; nothing if nothing changed.
 
         Raises:
-            InputError: SM405 something that changes is no local file or directory, another process has written
-                since the warehouse was loaded, or what is given was computed from an earlier state; SM409 the store
-                has the update already. Nothing was written.
+            InputError: SM404 recomputing has shown differences; SM405 something that changes is no local file or
+                directory, another process has written since the warehouse was loaded, or what is given was computed
+                from an earlier state; SM409 the store has the update already. Nothing was written.
             SelfmaintError: SM405 writing or switching failed; every old contents is in place.
 
         Semantics:

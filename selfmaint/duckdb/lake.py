@@ -335,7 +335,7 @@ def _undone(lake: Lake, version: int, said: Commit) -> int:
     """Commits the contents that all tables had at an earlier snapshot; who calls it holds the place's lock.
 
     Raises:
-        InputError: SM405; SM408 a table was made since.
+        InputError: SM405; SM408 a table was made since, or has other columns.
     """
     catalog, now = lake.catalog, lake.catalog.newest()
     if catalog.tables(version) != catalog.tables(now):
@@ -344,6 +344,9 @@ def _undone(lake: Lake, version: int, said: Commit) -> int:
     changes, sizes = {}, {}
     for name in sorted(catalog.tables(now)):
         old, new = (stored_rows(lake.database, catalog.table(name, v)) for v in (version, now))
+        if old.columns != new.columns:
+            message = f"the table `{name}` had other columns at snapshot {version}"
+            raise input_error(Code.LAKE, message, "`selfmaint import` brings views in", "nothing was written")
         gained, lost = _beyond(lake, old, new), _beyond(lake, new, old)
         if gained.stored.rows or lost.stored.rows:
             sizes[name] = (lost.stored.rows or 0, gained.stored.rows or 0)

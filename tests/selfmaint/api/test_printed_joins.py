@@ -239,6 +239,17 @@ def test_what_is_printed_follows_the_views(beside: str) -> None:
     assert held.changed > 1
 
 
+def test_rows_of_a_union_that_tell_are_readable_before() -> None:
+    union = (
+        "create view amounts as select id, customer as n, 'order' as kind from orders where customer is not null "
+        "union all select id, n, 'line' as kind from line;"
+    )
+    schema = catalog_of(f"{TABLES}{union} create view v as {VIEWS['lookup']};")
+    found = printed(Decision(schema), "v", Situation.any_update(COLUMNS, effective=True), {})
+    made = {one.name for one in found if one.kind is StatementKind.PART}
+    assert {"amounts#1@rows", "v#0@rows", "v#1@rows"} <= made
+
+
 def test_an_update_that_may_have_been_there_is_not_printed_for() -> None:
     schema = catalog_of(f"{TABLES}create view v as {VIEWS['ids']}; create view w as {VIEWS['totals']};")
     for name in ("v", "w"):

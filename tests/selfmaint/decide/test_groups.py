@@ -354,6 +354,8 @@ def test_a_difference_beyond_the_tolerance_is_told() -> None:
     found = warehouse.maintain(changes(no_m=rows((2, "a", 2.0))), verify=True)
     assert found.differences is not None
     assert {d.view for d in found.differences} == {"by_g", "no_count"}
+    with pytest.raises(InputError, match="recomputing from the sources gives other rows"):
+        warehouse.apply(found)
 
 
 def test_a_sum_of_doubles_that_is_nearly_nothing_tells_no_row() -> None:

@@ -318,6 +318,25 @@ def test_undo_returns_to_any_state_and_forgets_the_update(shop: Shop) -> None:
     assert shop.command("undo").status == 2
 
 
+def test_undo_goes_to_no_state_of_other_columns(shop: Shop) -> None:
+    program = shop.folder / "views.sql"
+    named = program.read_text(encoding="utf-8")
+    head, found, tail = named.partition("create view")
+    assert found, named
+    program.write_text(head + "CREATE VIEW more AS SELECT id FROM sale;\n" + found + tail, encoding="utf-8")
+    assert shop.command("import", "--view", "more").status == 0
+    assert shop.command("maintain", "--update", a_change(shop)).status == 0
+    state = shop.stored()
+    text = program.read_text(encoding="utf-8").replace("SELECT id FROM sale", "SELECT id, customer FROM sale")
+    program.write_text(text, encoding="utf-8")
+    assert shop.command("import", "--view", "more").status == 0
+    refused = shop.command("undo")
+    assert refused.status == 2
+    assert "SM408" in refused.stderr
+    assert "`more` had other columns at snapshot" in refused.stderr
+    assert shop.stored() == state
+
+
 def test_undo_names_the_updates_that_it_takes_back(shop: Shop) -> None:
     for name, sale in (("monday", 7), ("tuesday", 8), ("wednesday", 9)):
         update = shop.update(name, {"sale": {(sale, 1, 1)}}, {})
