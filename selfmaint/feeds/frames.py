@@ -21,7 +21,7 @@ from selfmaint.feeds.ranges import Bounds
 from selfmaint.store.delta import delta_table
 from selfmaint.store.exchange import Exchange, Spill
 from selfmaint.store.expected import Expected, require_names, require_types
-from selfmaint.store.frames import ArrowStream, added_by_pandas, held_type
+from selfmaint.store.frames import ArrowStream, added_by_pandas, held_type, with_plain_texts
 
 _BATCH_ROWS = 20_000
 _ArrowBatch: TypeAlias = pa.RecordBatch
@@ -77,7 +77,7 @@ class ArrowFrame(Generic[D]):
         try:
             with Spill(schema, self.file) as spill:
                 for batch in self.batches:
-                    spill.add(batch.select(list(expected.columns)).cast(schema))
+                    spill.add(with_plain_texts(batch.select(list(expected.columns))).cast(schema))
         except (pa.ArrowException, KeyError) as failure:
             raise self._not_held(failure) from failure
         return self.exchange.entered(spill)

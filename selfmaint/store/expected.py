@@ -19,6 +19,10 @@ _NO_NAME = re.compile(r"[+-]?\d")
 """What a value may start with and hardly a name: the first row of a CSV file without a header."""
 
 
+INDEX = re.compile(r"__index_level_\d+__")
+"""A column that pandas adds to Parquet files for an index without a name, as that of a filtered frame."""
+
+
 StoredType: TypeAlias = ColumnType | Unmodelled
 """A stored column's type."""
 
@@ -138,7 +142,8 @@ def is_by_position(found: Sequence[str], expected: Expected) -> bool:
 
 def _differences(found: Sequence[str], expected: Sequence[str], *, extra_allowed: bool) -> Iterator[str]:
     missing = [name for name in expected if name not in found]
-    extra = [] if extra_allowed else [name for name in dict.fromkeys(found) if name not in expected]
+    more = [name for name in dict.fromkeys(found) if name not in expected and not INDEX.fullmatch(name)]
+    extra = [] if extra_allowed else more
     twice = [name for name, times in Counter(found).items() if times > 1 and name in expected]
     if missing:
         yield f"{_listed(missing)} missing"

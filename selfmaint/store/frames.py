@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import pyarrow as pa
 
@@ -12,8 +11,10 @@ from datalog.diagnostics import Diagnostic
 from datalog.model.schema import MAX_PRECISION, OTHER_HINT
 from selfmaint.engine.arrow_rows import ArrowTable
 from selfmaint.errors import Code, InputError, input_error
+from selfmaint.store.expected import INDEX
 
 ArrowSchema: TypeAlias = pa.Schema
+Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
 
 _NARROW = {
     pa.uint8(): pa.int16(),
@@ -30,7 +31,6 @@ _HELD = (
     *(pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64()),
     *(pa.string(), pa.date32(), pa.null(), pa.timestamp("us"), pa.timestamp("us", "UTC")),
 )
-_INDEX = re.compile(r"__index_level_\d+__")
 
 
 @runtime_checkable
@@ -68,10 +68,19 @@ def arrow_frame(rows: ArrowStream, name: str) -> ArrowTable:
         raise InputError(problems)
     schema = pa.schema(list(zip(table.column_names, wanted, strict=True)))
     try:
-        return table.cast(schema) if wanted else table
+        return with_plain_texts(table).cast(schema) if wanted else table
     except pa.ArrowInvalid as failure:
         message = f"the frame given for `{name}` cannot be held: {failure}"
         raise input_error(Code.COLUMNS_DIFFER, message, "round its values before") from failure
+
+
+def with_plain_texts(rows: Rows) -> Rows:
+    """The same with dictionaries of plain texts: Arrow looks up no views of texts, which polars' categories are."""
+    schema = rows.schema
+    for i, field in enumerate(schema):
+        if pa.types.is_dictionary(field.type) and field.type.value_type == pa.string_view():
+            schema = schema.set(i, field.with_type(pa.dictionary(field.type.index_type, pa.string())))
+    return rows if schema is rows.schema else rows.cast(schema)
 
 
 def held_type(kind: pa.DataType) -> pa.DataType | None:
@@ -90,4 +99,4 @@ def added_by_pandas(schema: ArrowSchema) -> list[str]:
     """The columns of an index that has no name."""
     given = (schema.metadata or {}).get(b"pandas")
     index = [] if given is None else json.loads(given).get("index_columns", [])
-    return [name for name in index if isinstance(name, str) and _INDEX.fullmatch(name)]
+    return [name for name in index if isinstance(name, str) and INDEX.fullmatch(name)]

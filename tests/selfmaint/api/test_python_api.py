@@ -239,6 +239,17 @@ def duck(program: str, **views: Any) -> Warehouse[selfmaint.Relation]:
     return selfmaint.build(program, views, engine="duckdb")
 
 
+def test_categories_as_polars_has_them_are_texts() -> None:
+    values = pa.DictionaryArray.from_arrays(
+        pa.array([0, None], pa.uint32()), pa.array(["a"], pa.string_view())
+    )
+    none = pa.table({"i": pa.array([], pa.int64()), "s": pa.array([], pa.string())})
+    with duck(".decl t(i: bigint not null, s: string). v(I, S) :- t(I, S).", v=none) as warehouse:
+        update = Update.from_frames(warehouse, {"t": pa.table({"i": [1, 2], "s": values})})
+        gained = pa.table(warehouse.maintain(update).deltas["v"].gained).to_pylist()
+    assert sorted(map(str, gained)) == ["{'i': 1, 's': 'a'}", "{'i': 2, 's': None}"]
+
+
 def test_every_type_of_arrow_comes_in_and_goes_out() -> None:
     names = list(VALUES)
     with duck(TYPES, v=every_type().slice(0, 0).select(names).rename_columns(names)) as warehouse:

@@ -12,6 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -240,6 +241,13 @@ def test_a_wider_integer_is_read_where_its_values_fit(engine: DuckEngine, tmp_pa
     (found,) = refused.value.diagnostics
     assert found.code is Code.COLUMNS_DIFFER
     assert found.hint == "declare a wider type for its column, or correct the value"
+
+
+def test_the_index_of_a_filtered_frame_is_no_column(engine: DuckEngine, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"n": [1, 2, 3]})
+    frame[frame.n > 1].to_parquet(tmp_path / "v.parquet")
+    assert "__index_level_0__" in pq.read_schema(tmp_path / "v.parquet").names
+    assert sorted(read(engine, tmp_path / "v.parquet", expected(("n",), (BIGINT,)))) == [(2,), (3,)]
 
 
 def test_nanoseconds_that_are_none_are_read(engine: DuckEngine, tmp_path: Path) -> None:
