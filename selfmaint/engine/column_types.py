@@ -39,12 +39,17 @@ def fits(stored: ColumnType, declared: ColumnType) -> bool:
 
 
 def narrows(stored: ColumnType, declared: ColumnType) -> bool:
-    """Whether two types are of integers, and the stored one has values that the declared one has not.
+    """Whether two types are of exact numbers, and the stored one has values that the declared one has not.
 
     >>> narrows(ColumnType(TypeName.BIGINT), ColumnType(TypeName.INT))
     True
+    >>> narrows(ColumnType(TypeName.DECIMAL, 38, 2), ColumnType(TypeName.DECIMAL, 10, 2))
+    True
+    >>> narrows(ColumnType(TypeName.DOUBLE), ColumnType(TypeName.DECIMAL, 10, 2))
+    False
     """
-    return is_integer(stored) and is_integer(declared) and not fits(stored, declared)
+    exact = (one.name.is_integer or one.precision is not None for one in (stored, declared))
+    return all(exact) and not fits(stored, declared)
 
 
 def _fits_decimal(stored: ColumnType, declared: ColumnType) -> bool:

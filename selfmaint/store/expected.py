@@ -91,8 +91,8 @@ def different_columns(found: Sequence[str], expected: Expected, difference: str)
 def require_types(stored: Sequence[StoredType], expected: Expected) -> None:
     """Refuses contents whose columns, in the order expected, are of types that do not fit those declared.
 
-    Integers may be of a wider type, as DuckDB, pandas and polars write them: a value that does not fit is an error
-    where it is read.
+    Integers and decimals may be of a wider type, as DuckDB, pandas and polars write them: a value that does not fit is
+    an error where it is read.
 
     Raises:
         InputError: SM104 every difference.

@@ -198,11 +198,12 @@ def test_missing_and_extra_columns_are_all_told_with_near_misses(
         (pa.int32(), "bigint", True),
         (pa.int64(), "int", True),
         (pa.uint8(), "smallint", True),
-        (pa.uint64(), "bigint", False),
+        (pa.uint64(), "bigint", True),
         (pa.string(), "bigint", False),
         (pa.float32(), "double", True),
         (pa.decimal128(8, 2), "decimal(10,2)", True),
-        (pa.decimal128(8, 2), "decimal(8,3)", False),
+        (pa.decimal128(8, 2), "decimal(8,3)", True),
+        (pa.decimal128(38, 2), "decimal(10,2)", True),
         (pa.date32(), "timestamp", False),
         (pa.timestamp("us", "Europe/Berlin"), "timestamp", True),
         (pa.timestamp("ms"), "timestamp", False),
@@ -212,7 +213,7 @@ def test_missing_and_extra_columns_are_all_told_with_near_misses(
         (pa.binary(), "string", False),
     ],
 )
-def test_a_stored_type_may_be_narrower_and_of_integers_wider(
+def test_a_stored_type_may_be_narrower_and_of_exact_numbers_wider(
     stored: pa.DataType, declared: str, fits: bool, engine: DuckEngine, tmp_path: Path
 ) -> None:
     pq.write_table(pa.table({"x": pa.nulls(2, stored)}), tmp_path / "v.parquet")
@@ -241,6 +242,36 @@ def test_a_wider_integer_is_read_where_its_values_fit(engine: DuckEngine, tmp_pa
     (found,) = refused.value.diagnostics
     assert found.code is Code.COLUMNS_DIFFER
     assert found.hint == "declare a wider type for its column, or correct the value"
+
+
+@pytest.mark.parametrize(
+    ("values", "stored", "declared", "lost"),
+    [
+        (["1.50", None], pa.decimal128(38, 2), (10, 2), None),
+        (["99999999.99"], pa.decimal128(38, 2), (10, 2), None),
+        (["100000000.00"], pa.decimal128(38, 2), (10, 2), "100000000.00"),
+        (["1.500"], pa.decimal128(10, 3), (10, 2), None),
+        (["1.505"], pa.decimal128(10, 3), (10, 2), "1.505"),
+        (["7"], pa.decimal128(20, 0), (4, 2), None),
+    ],
+)
+def test_a_wider_decimal_is_read_where_its_values_fit(
+    values: list[str | None],
+    stored: pa.DataType,
+    declared: tuple[int, int],
+    lost: str | None,
+    engine: DuckEngine,
+    tmp_path: Path,
+) -> None:
+    """polars writes decimals of 38 digits; no digit is lost."""
+    rows = [None if one is None else Decimal(one) for one in values]
+    pq.write_table(pa.table({"n": pa.array(rows, stored)}), tmp_path / "v.parquet")
+    wanted = expected(("n",), (ColumnType(TypeName.DECIMAL, *declared),))
+    if lost is None:
+        assert set(read(engine, tmp_path / "v.parquet", wanted)) == {(one,) for one in rows}
+        return
+    with pytest.raises(InputError, match=f"which cannot hold {re.escape(lost)}"):
+        read(engine, tmp_path / "v.parquet", wanted)
 
 
 def test_the_index_of_a_filtered_frame_is_no_column(engine: DuckEngine, tmp_path: Path) -> None:

@@ -117,10 +117,10 @@ def test_missing_and_extra_columns_are_all_told_with_near_misses(engine: SparkEn
         ("float", "double", True),
         ("double", "float", False),
         ("decimal(8,2)", "decimal(10,2)", True),
-        ("decimal(8,2)", "decimal(8,3)", False),
+        ("decimal(8,2)", "decimal(8,3)", True),
         ("int", "decimal(12,2)", True),
-        ("int", "decimal(10,2)", False),
-        ("decimal(5,0)", "int", False),
+        ("int", "decimal(10,2)", True),
+        ("decimal(5,0)", "int", True),
         ("date", "timestamp", False),
         ("timestamp_ntz", "timestamp", False),
         ("timestamp", "timestamp_ntz", False),
@@ -131,7 +131,7 @@ def test_missing_and_extra_columns_are_all_told_with_near_misses(engine: SparkEn
         ("boolean", "int", False),
     ],
 )
-def test_a_stored_type_may_be_narrower_and_of_integers_wider(
+def test_a_stored_type_may_be_narrower_and_of_exact_numbers_wider(
     stored: str, declared: str, fits: bool, spark: SparkSession
 ) -> None:
     from selfmaint.spark.column_types import spark_type
@@ -162,6 +162,12 @@ def test_a_wider_integer_is_read_where_its_values_fit(spark: SparkSession) -> No
         translated(),
     ):
         conform(spark.sql("SELECT explode(array(1L, 32768L)) AS n"), wanted).collect()
+    price = expected(("n",), (ColumnType(TypeName.DECIMAL, 4, 2),))
+    frame = conform(spark.sql("SELECT explode(array(1.500BD, NULL)) AS n"), price)
+    assert [str(row[0]) for row in frame.collect()] == ["1.50", "None"]
+    for value in ("1.505", "100.000"):
+        with pytest.raises(InputError, match=f"`decimal.4,2.`, which cannot hold {value}"), translated():
+            conform(spark.sql(f"SELECT explode(array({value}BD)) AS n"), price).collect()
 
 
 def test_an_undeclared_type_is_the_stored_one(spark: SparkSession) -> None:
