@@ -260,9 +260,8 @@ class GroupValues:
     def _last_open(self, measure: Measure) -> Condition:
         """Whether the last value that was added up may be gone."""
         column = measure.column
-        if self._operands(measure) is not None:
-            return FALSE
-        if column in self.never_null and not self.grouped.is_total:
+        is_each = column in self.never_null and not self.grouped.is_total
+        if self._operands(measure) is not None or is_each:
             return FALSE  # the group is there, or that is open itself
         lost = _compared(">", self.lost.counts[column], ZERO)
         return AllOf((lost, *(negation(c) for c in self._certain_operands(column))))
