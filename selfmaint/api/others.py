@@ -134,6 +134,8 @@ class Others(Generic[D]):
     ) -> ByKeys[D]:
         """Follows the views that it can be done for; those for which it turns out otherwise are recomputed.
 
+        If none is to be recomputed, those are that read what other views tell, or views that are followed.
+
         Raises:
             NotMaintainedError: SM404 one can be followed no further, and is not to be recomputed, or cannot be.
             SourceError: a source that does not answer, or is in another state (SM402).
@@ -141,10 +143,11 @@ class Others(Generic[D]):
         found = followed_by_keys(self.warehouse, update, self._plans, progress, self.most_keys)
         self.reasons |= found.failed
         failed = [view for view in self.warehouse.catalog.views if view.name in found.failed]
-        if failed and not self.recompute:
-            raise NotMaintainedError([_failed(view, found.failed[view.name]) for view in failed], verdicts)
-        require_recomputable(self.warehouse, failed, verdicts, self.now)
-        self.again += failed
+        again = failed if self.recompute else [v for v in failed if self._reads_followed_views(v, failed)]
+        if left := [view for view in failed if view not in again]:
+            raise NotMaintainedError([_failed(view, found.failed[view.name]) for view in left], verdicts)
+        require_recomputable(self.warehouse, again, verdicts, self.now)
+        self.again += again
         return found
 
     def computed(

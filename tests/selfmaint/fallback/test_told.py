@@ -43,6 +43,7 @@ VIEWS = {
     "(PARTITION BY product ORDER BY pieces DESC NULLS LAST, id) AS n FROM line) WHERE n = 1",
     "before": "SELECT id, lag(pieces) OVER (PARTITION BY place ORDER BY id) AS p FROM line",
     "first": "SELECT id, pieces FROM line ORDER BY pieces NULLS FIRST, id LIMIT 3",
+    "rolled": "SELECT product, id, sum(pieces) AS s FROM line GROUP BY ROLLUP (product, id)",
     "wide": "SELECT p.id, (SELECT max(pieces) FROM line l WHERE l.product = p.id) AS most FROM product p",
 }
 TOML = """
