@@ -1,7 +1,9 @@
 """Spark's SQL as Spark reads it since 4.0: a quote that stands twice in a text is one of its characters.
 
-'it''s'     it's        (in sqlglot's dialect, as before 4.0, the texts `it` and `s` one behind the other)
-'it' 's'    its
+    'it''s'     it's        (in sqlglot's dialect, as before 4.0, the texts `it` and `s` one behind the other)
+    'it' 's'    its
+
+Texts of raw strings (r'a') are read as sqlglot reads them.
 """
 
 from __future__ import annotations

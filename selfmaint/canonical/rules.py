@@ -103,7 +103,7 @@ def _evident(
 
 
 def wholly_known(catalog: Catalog, situation: Situation, kept: tuple[Contribution, ...]) -> frozenset[str]:
-    """The relations all of whose rows are in the canonical database: readable, or copied by a view."""
+    """The relations all of whose rows are in the canonical database: readable, or copied by views."""
     copies = {c.rule.head.predicate.name for c in kept if c.is_copy}
     return frozenset(n for n in catalog.relations if n in copies | situation.readable)
 

@@ -90,7 +90,7 @@ def check(known: Knowledge[D], views: Iterable[View], sample: int = _SAMPLE) -> 
         A verdict for each view's name, in the order given.
     """
     wanted, given = tuple(views), known
-    told = over_whole(known, wanted)
+    told = _over_whole(known, wanted)
     left = [view for view in wanted if view.name not in told]
     known = with_enough(known, left)
     decide_with(given, known)
@@ -121,7 +121,7 @@ def with_enough(known: Knowledge[D], views: Sequence[View]) -> Knowledge[D]:
     return saturated(known) if any(_may_be_told(known, view) for view in left) else first
 
 
-def over_whole(known: Knowledge[D], views: Iterable[View]) -> dict[str, SelfMaintainable]:
+def _over_whole(known: Knowledge[D], views: Iterable[View]) -> dict[str, SelfMaintainable]:
     """The verdicts on those of some views that are over relations all of whose rows are known."""
     decision, situation, found = known.decision, known.situation, dict[str, SelfMaintainable]()
     for view in views:

@@ -61,10 +61,8 @@ def values_of(
         stored = exp.column(column, quoted=True)
         value = cast(stored, kind)
         if column in nanoseconds:
-            lost = exp.NEQ(
-                this=exp.cast(value.copy(), "TIMESTAMP_NS", dialect="duckdb"), expression=stored.copy()
-            )
-            value = exp.case().when(lost, call("error", exp.Literal.string(LOST))).else_(value)
+            back = exp.cast(value.copy(), "TIMESTAMP_NS", dialect="duckdb")
+            value = unless(exp.NEQ(this=back, expression=stored.copy()), exp.Literal.string(LOST), value)
         if isinstance(kind, ColumnType) and kind.name.is_floating:
             value = exp.Mul(this=value, expression=cast(exp.Literal.number(1), kind))
         items.append(value)

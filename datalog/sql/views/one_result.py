@@ -49,7 +49,10 @@ def has_open_order(query: TextQuery) -> bool:
     >>> has_open_order(TextQuery("select a, row_number() over (order by b) as n from t", ()))
     True
     """
-    tree = parsed(windows_written_out(query.text))
+    try:
+        tree = parsed(windows_written_out(query.text))
+    except (sqlglot.errors.SqlglotError, RecursionError):
+        return False
     return any(not _is_definite(node) for node in tree.find_all(exp.Window, exp.Query))
 
 

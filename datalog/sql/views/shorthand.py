@@ -108,8 +108,8 @@ _BY_NAME: Mapping[str, _Change] = {
     "every": lambda node: exp.Min(this=node.expressions[0]),
     "isnotnull": lambda node: _paren(exp.Not(this=_paren(_is_null(node.expressions[0])))),
     "isnull": lambda node: _paren(_is_null(node.expressions[0])),
-    "some": lambda node: exp.Max(this=node.expressions[0]),
     "nullifzero": lambda node: exp.Nullif(this=node.expressions[0], expression=exp.Literal.number(0)),
+    "some": lambda node: exp.Max(this=node.expressions[0]),
     "zeroifnull": lambda node: exp.Coalesce(this=node.expressions[0], expressions=[exp.Literal.number(0)]),
     **{name: partial(_cast, name) for name in ("bigint", "smallint", "tinyint")},
 }
