@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from datalog.budget import DEFAULT_S
-from selfmaint.api.over_views import views_below, with_views_below
+from selfmaint.api.over_views import what_is_below, with_views_below
 from selfmaint.audit.advice import Advice, advised
 from selfmaint.audit.derived import advice_of_unions, loss_of_unions, of_unions, of_views_below
 from selfmaint.audit.matrix import Audit, audited
@@ -134,7 +134,7 @@ def audit_catalog(catalog: Catalog, known: Situation, options: AuditOptions) -> 
             advice = advised(search, sizes=options.sizes, views=chosen, progress=told, cut=cut.append)
     lost = loss_of_unions(catalog, loss(search, options.without)) if options.without else None
     unfinished = tuple(dict.fromkeys(map(catalog.whole, cut)))
-    below = {view.name: its for view in catalog.views if (its := views_below(catalog, view))}
+    below = {view.name: its.views for view in catalog.views if (its := what_is_below(catalog, view))}
     whole = of_views_below(of_unions(catalog, found), below)
     shown = replace(whole, views=tuple(one for one in whole.views if one.view in asked))
     return AuditReport(shown, advice_of_unions(catalog, advice, found.words()), lost, unfinished)

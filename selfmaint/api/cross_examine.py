@@ -98,7 +98,7 @@ def cross_examined(
     try:
         rows = near(engine, catalog, facts, situation, budget.rows)
         open_ = frozenset(
-            name for name, its in apart.items() if isinstance(its, SelfMaintainable) and its.over
+            name for name, its in apart.items() if isinstance(its, SelfMaintainable) and its.is_computed
         )
         question = Question(rows.catalog, situation, rows.rows, {}, open_, budget.candidates)
         far = [view for view in asked if view not in rows.catalog.views]
@@ -192,7 +192,7 @@ def _deltas(
         name: determined_delta(known, its)
         for name, its in found.items()
         if isinstance(its, SelfMaintainable)
-        and not its.over
+        and not its.is_computed
         and isinstance(verdicts.get(warehouse.catalog.whole(name)), SelfMaintainable)
     }
 

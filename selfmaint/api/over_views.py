@@ -8,14 +8,15 @@ The decision unfolds views of rules. What it cannot unfold is a query over the s
 
 Conditions of soundness:
 
-1. The view reads views alone, and the new states of all of these are determined. A base relation that views copy is
-   read from there (`fallback/told.py`).
+1. The view reads views, the new states of all of which are determined, and base relations that stored rows tell whole:
+   these are read from there, as the update leaves them (`fallback/told.py`), whatever becomes of the views.
 2. The query gives the same rows for the same rows: of a text that is run, one that has one result.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 
 from datalog.model import AggregateFunction, NotToRun, OpaqueView, TextQuery, ViewDefinition, aggregates_of
 from selfmaint.canonical import copied
@@ -29,6 +30,14 @@ OPEN_ORDER = "which rows come first is not determined where its order leaves som
 _SUMS = frozenset({AggregateFunction.SUM, AggregateFunction.AVG})
 
 
+@dataclass(frozen=True, slots=True)
+class Below:
+    """What a view is computed from: views that it reads, and base relations of which stored rows tell all rows."""
+
+    views: tuple[str, ...]
+    told: tuple[str, ...]
+
+
 def with_views_below(catalog: Catalog, views: Iterable[View]) -> list[View]:
     """Some views and those that their verdicts rest on, in the catalog's order."""
     found: set[str] = set()
@@ -37,7 +46,8 @@ def with_views_below(catalog: Catalog, views: Iterable[View]) -> list[View]:
         view = waiting.pop()
         if view.name not in found:
             found.add(view.name)
-            waiting += [catalog.view(name) for name in views_below(catalog, view)]
+            below = what_is_below(catalog, view)
+            waiting += [catalog.view(name) for name in (below.views if below else ())]
     return [view for view in catalog.views if view.name in found]
 
 
@@ -47,31 +57,25 @@ def of_views_below(catalog: Catalog, verdicts: Mapping[str, Verdict], anew: Coll
     Views `anew` are computed from what they read, though they could be decided.
     """
     found = dict(verdicts)
-
-    def views_below(catalog: Catalog, view: View) -> tuple[str, ...]:
-        return _views_below(catalog, view, is_anew=view.name in anew)
-
-    left = [view for view in catalog.views if not found.get(view.name, True) and views_below(catalog, view)]
-    while left:
-        ready = [
-            view
-            for view in left
-            if all(isinstance(found.get(name), SelfMaintainable) for name in views_below(catalog, view))
-        ]
-        if not ready:
-            break
-        for view in ready:
-            below = views_below(catalog, view)
-            found[view.name] = SelfMaintainable(
-                view.name, _remarks(catalog, view), view.semantics, over=below
+    left = {
+        view.name: below
+        for view in catalog.views
+        if not found.get(view.name, True)
+        and (below := _what_is_below(catalog, view, is_anew=view.name in anew)) is not None
+    }
+    while ready := {name: below for name, below in left.items() if _are_determined(below.views, found)}:
+        for name, below in ready.items():
+            view = catalog.view(name)
+            found[name] = SelfMaintainable(
+                name, _remarks(catalog, view), view.semantics, over=below.views, told=below.told
             )
-        left = [view for view in left if view not in ready]
-    for view in left:
-        for name in views_below(catalog, view):
-            its = found.get(name)
-            if catalog.helpers.get(name) == view.name and isinstance(its, Undecided):
-                reasons = (f"its helper `{name}` is undecided", *its.reasons)
-                found[view.name] = Undecided(view.name, reasons, semantics=view.semantics)
+            del left[name]
+    for name, below in left.items():
+        for helper in below.views:
+            its = found.get(helper)
+            if catalog.helpers.get(helper) == name and isinstance(its, Undecided):
+                reasons = (f"its helper `{helper}` is undecided", *its.reasons)
+                found[name] = Undecided(name, reasons, semantics=catalog.view(name).semantics)
     for view in catalog.views:
         verdict = found.get(view.name)
         if isinstance(verdict, Undecided) and _has_open_order(catalog, view, found):
@@ -79,44 +83,47 @@ def of_views_below(catalog: Catalog, verdicts: Mapping[str, Verdict], anew: Coll
     return Verdicts(found)
 
 
+def _are_determined(views: Iterable[str], verdicts: Mapping[str, Verdict]) -> bool:
+    return all(isinstance(verdicts.get(name), SelfMaintainable) for name in views)
+
+
 def _has_open_order(catalog: Catalog, view: View, verdicts: Mapping[str, Verdict]) -> bool:
     """Whether all that a text reads is determined, and an order that leaves rows equal is what is not."""
     query = view.definition.query if isinstance(view.definition, OpaqueView) else None
     if not isinstance(query, TextQuery):
         return False
-    names = _stored_below(catalog, view)
-    if not names or not all(isinstance(verdicts.get(name), SelfMaintainable) for name in names):
+    below = _stored_below(catalog, view)
+    if below is None or not _are_determined(below.views, verdicts):
         return False
     from datalog.sql.views.one_result import has_open_order  # noqa: PLC0415 - where there are texts
 
     return has_open_order(query)
 
 
-def views_below(catalog: Catalog, view: View) -> tuple[str, ...]:
-    """The views that a view is computed from; none if it reads a base relation that none copies, or is unfolded."""
-    return _views_below(catalog, view)
+def what_is_below(catalog: Catalog, view: View) -> Below | None:
+    """What a view is computed from; None if it reads a base relation that stored rows do not tell, or is unfolded."""
+    return _what_is_below(catalog, view)
 
 
-def _views_below(catalog: Catalog, view: View, *, is_anew: bool = False) -> tuple[str, ...]:
+def _what_is_below(catalog: Catalog, view: View, *, is_anew: bool = False) -> Below | None:
     definition = view.definition
     if view.is_decided and not is_anew:
-        return ()
+        return None
     if isinstance(definition, OpaqueView):
         query = definition.query
         if not catalog.once("whether it has one result", view, lambda: _has_one_result(catalog, query)):
-            return ()
+            return None
     return _stored_below(catalog, view)
 
 
-def _stored_below(catalog: Catalog, view: View) -> tuple[str, ...]:
-    """The stored views that tell all that a view reads; none if there is something that none tells."""
+def _stored_below(catalog: Catalog, view: View) -> Below | None:
+    """The same of what a view reads, whether or not that has one result."""
     from selfmaint.fallback.recompute import reads  # noqa: PLC0415 - an audit of decided views does without
 
-    copies = {name: [catalog.whole(one.name) for one in its.stored] for name, its in copied(catalog).items()}
-    names = tuple(
-        dict.fromkeys(below for name in reads(catalog, view) for below in copies.get(name, (name,)))
-    )
-    return () if view.name in names or any(name in catalog.relations for name in names) else names
+    names = reads(catalog, view)
+    told = tuple(name for name in names if name in catalog.relations)
+    views = tuple(name for name in names if name not in catalog.relations)
+    return None if view.name in names or set(told) - set(copied(catalog.apart)) else Below(views, told)
 
 
 def _has_one_result(catalog: Catalog, query: TextQuery | NotToRun) -> bool:

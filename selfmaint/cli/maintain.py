@@ -41,6 +41,7 @@ from selfmaint.cli.output import (
     progressing,
     reporting,
 )
+from selfmaint.decide.verdict import SelfMaintainable, Verdicts
 from selfmaint.fallback.keyed import KeyedDelta
 from selfmaint.report.maintenance import (
     Change,
@@ -163,7 +164,7 @@ def maintain(given: Namespace) -> int:
 def _told_by(catalog: Catalog, followed: Iterable[KeyedDelta[Any]]) -> dict[str, list[str]]:
     """The relations that were read from stored views, which tell all of their rows, and these views."""
     names = {name for one in followed for name in (*one.relations, *one.whole)}
-    copies = copied(catalog) if names else {}
+    copies = copied(catalog.apart) if names else {}
     return {
         name: list(dict.fromkeys(catalog.whole(its.name) for its in copies[name].stored))
         for name in sorted(names & copies.keys())
@@ -188,6 +189,17 @@ def _print_refusal(error: NotMaintainedError, format_: Format) -> None:
     print_error(error, format_)
 
 
+def _unsettled(verdicts: Verdicts) -> Verdicts | None:
+    """The verdicts of which there is more to say than "yes", which `check` says of all; None if there are none."""
+    examined = verdicts.examined
+    told = {
+        name: one
+        for name, one in verdicts.items()
+        if not isinstance(one, SelfMaintainable) or one.remarks or name in examined
+    }
+    return Verdicts(told, examined) if told else None
+
+
 def _print_committed(version: int, format_: Format) -> None:
     """Says that the store has the update already."""
     if format_ is Format.JSON:
@@ -202,7 +214,8 @@ def _print_result(result: _Result, format_: Format) -> None:
         print_json(_json(result))
         return
     print_feed(found.update.feed)
-    print_text(verdicts_table(found.verdicts))
+    if (told := _unsettled(found.verdicts)) is not None:
+        print_text(verdicts_table(told))
     if found.reads:
         print_text(reads_table(found.reads))
     else:

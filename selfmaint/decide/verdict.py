@@ -118,6 +118,7 @@ class SelfMaintainable(_Stated):
         change: the view's change, if it was found together with the verdict; else maintenance queries compute it.
         delta: computes the change, held by the engine, where the maintenance queries of the view as it is do not.
         over: the views that it is computed from, if that is why.
+        told: the base relations that it is computed from, of which stored rows tell all rows, if that is why.
         exact: whether the view is of a class that is decided exactly, or all databases were searched: a "no" would have
             been proved, too, but for what other views rule out. Without that a "yes" is proved as well.
         near: what was searched, if that was not everything.
@@ -130,6 +131,7 @@ class SelfMaintainable(_Stated):
     change: Change | None = None
     delta: Callable[[], Any] | None = field(default=None, compare=False)
     over: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
     exact: bool = False
     near: Near | None = None
 
@@ -143,12 +145,19 @@ class SelfMaintainable(_Stated):
         """That there is one new state, and what to know of it."""
         state = "" if self.semantics is None else f", as a {self.semantics.value}"
         found = f"every database that explains what is known gives one new state{state}"
-        return "\n".join([found, *self.remarks, *([self.computed_from] if self.over else [])])
+        return "\n".join([found, *self.remarks, *([self.computed_from] if self.is_computed else [])])
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether it is determined because all that it is computed from is."""
+        return bool(self.over or self.told)
 
     @property
     def computed_from(self) -> str:
-        """What it is computed from, if that is other views."""
-        return f"it is computed from what {', '.join(f'`{name}`' for name in self.over)} will be"
+        """What it is computed from, if that is why."""
+        views = [f"what {', '.join(f'`{name}`' for name in self.over)} will be"] if self.over else []
+        tables = [f"the rows of `{name}`, all of which stored views tell" for name in self.told]
+        return f"it is computed from {' and '.join([*views, *tables])}"
 
     def __repr__(self) -> str:
         return f"SelfMaintainable({self.view!r})"

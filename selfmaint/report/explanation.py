@@ -38,7 +38,7 @@ def render(explanation: Explanation, *, verbose: bool = False) -> Group:
     ]
     if explanation.view.unchanging:
         return Group(*parts, cell(explanation.view.unchanging))
-    if isinstance(explanation.verdict, SelfMaintainable) and explanation.verdict.over:
+    if isinstance(explanation.verdict, SelfMaintainable) and explanation.verdict.is_computed:
         return Group(*parts, cell(explanation.verdict.computed_from))
     if isinstance(explanation.verdict, Undecided):
         parts += [cell(because(explanation.verdict, verbose=verbose)), Text()]

@@ -67,6 +67,8 @@ def _json(name: str, verdict: Verdict) -> dict[str, Json]:
         found["exact"] = verdict.exact
         if verdict.over:
             found["over"] = list(verdict.over)
+        if verdict.told:
+            found["told"] = list(verdict.told)
     else:
         found["unknown"] = [[show(fact) for fact in unknown] for unknown in unknown_facts(verdict.witnesses)]
     if verdict.near is not None:

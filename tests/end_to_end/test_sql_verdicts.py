@@ -65,11 +65,11 @@ def _is_at_hand(found: Any) -> bool:
     return isinstance(found.gained, frozenset)
 
 
-def _views_alone(catalog: Any, view: Any, *, is_anew: bool = False) -> tuple[str, ...]:
+def _views_alone(catalog: Any, view: Any, *, is_anew: bool = False) -> over_views.Below | None:
     from selfmaint.fallback.recompute import reads
 
     below = () if view.is_decided else tuple(n for n in reads(catalog, view) if n not in catalog.relations)
-    return below or _BELOW(catalog, view, is_anew=is_anew)
+    return over_views.Below(below, ()) if below else _BELOW(catalog, view, is_anew=is_anew)
 
 
 def _never_null(warehouse: Any, predicates: Iterable[Any]) -> dict[Any, frozenset[int]]:
@@ -81,7 +81,7 @@ def _once(warehouse: Any, side: Any, rows: Any) -> Any:
     return _CHANGED(warehouse, side, warehouse.engine.union([rows, rows]))
 
 
-_CHANGE, _BELOW = maintaining.determined_delta, over_views._views_below
+_CHANGE, _BELOW = maintaining.determined_delta, over_views._what_is_below
 _NOT_NULL, _CHANGED = checking._not_null, checking._changed
 
 SPOILT = {
@@ -92,7 +92,7 @@ SPOILT = {
     "every LEFT JOIN has a partner": (joins, "has_partner", lambda *_: True, "LEFT JOIN"),
     "base relations beside views are not looked at": (
         over_views,
-        "_views_below",
+        "_what_is_below",
         _views_alone,
         "views over views",
     ),
