@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import gc
 import inspect
 import os
@@ -144,4 +146,12 @@ def main() -> None:
     except BrokenPipeError:  # who reads the output is gone; nothing is flushed to nobody at the end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = _NO_READER
-    sys.exit(status)
+    _end(status)
+
+
+def _end(status: int) -> NoReturn:
+    """Ends the process once what was registered for it has run: taking apart all that was loaded would take longer."""
+    atexit._run_exitfuncs()
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.flush()
+    os._exit(status)
