@@ -22,6 +22,7 @@ from selfmaint.duckdb.lake import _attach
 from selfmaint.errors import InputError
 from selfmaint.store import lake_server
 from tests.command_line import Ran
+from tests.forked import Ended, forked
 from tests.selfmaint.store.test_lake import FULL, Row, Shop
 
 CATALOG = "catalog.sqlite"
@@ -319,6 +320,17 @@ def test_where_no_more_can_be_written_every_command_leaves_all_as_it_was(kept: K
 OTHER = 65_534
 
 
+BECOMING = f"""
+import os
+os.setgroups([])
+os.setresgid({OTHER}, {OTHER}, {OTHER})
+os.setresuid({OTHER}, {OTHER}, {OTHER})
+"""
+COMMANDING = """
+import sys
+from selfmaint.cli.app import app
+sys.exit(app(sys.argv[1:]))
+"""
 READING = """
 import sys, selfmaint
 with selfmaint.load(sys.argv[1]) as warehouse:
@@ -338,18 +350,15 @@ class Other:
         )
         return [*prefix, sys.executable, *map(str, given)]
 
-    def run(self, name: str) -> Ran:
+    def run(self, name: str, *more: str) -> Ended:
         first, *rest = self.kept.arguments(name)
-        return self.ended(self.command("-m", "selfmaint", first, self.kept.shop.toml, *rest))
+        return self.does(COMMANDING, first, self.kept.shop.toml, *rest, *more)
 
     @staticmethod
-    def ended(command: list[str]) -> Ran:
-        environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-        ran = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=120, env=environment
-        )
-        assert "Traceback" not in ran.stderr, ran
-        return Ran(ran.returncode, ran.stdout, ran.stderr)
+    def does(code: str, *arguments: object) -> Ended:
+        ran = forked(BECOMING + code if os.getuid() == 0 else code, *arguments)
+        assert "Traceback" not in ran.said, ran
+        return ran
 
     def let(self, mode: int) -> None:
         """Takes rights of all in the lake; folders can be looked into."""
@@ -364,8 +373,8 @@ def other() -> Iterator[Other]:
         found = Other(Kept(Path(name)))
         if os.getuid() == 0 and shutil.which("setpriv") is None:
             pytest.skip("there is no `setpriv` to be another user by")
-        tried = found.ended(found.command("-c", "import selfmaint"))
-        if tried.status != 0:
+        tried = subprocess.run(found.command("-c", "import selfmaint"), capture_output=True, check=False)
+        if tried.returncode != 0:
             pytest.skip("another user may not start this Python")
         yield found
         found.let(0o644)
@@ -388,20 +397,14 @@ def test_who_may_not_write_checks_and_reads_and_is_refused_before_there_is_work(
         other.let(0o444)
         for name in ("check", "explain", "history"):
             assert other.run(name).status == 0, name
-        assert "amount" in other.ended(other.command("-c", READING, kept.shop.toml)).stdout
+        assert "amount" in other.does(READING, kept.shop.toml).said
         shutil.move(kept.shop.folder / "hidden", kept.shop.folder / "base")
         for name in WRITES:
             ran = other.run(name)
             assert ran.status == 2, (name, ran)
-            assert f"error[SM405]: `{kept.lake}` cannot be written to" in ran.stderr, (name, ran)
-            assert "nothing was done" in ran.stderr, (name, ran)
-        dry = [
-            *other.command("-m", "selfmaint", "maintain", kept.shop.toml),
-            "--update",
-            str(kept.update),
-            "--dry-run",
-        ]
-        assert other.ended(dry).status == 0
+            assert f"error[SM405]: `{kept.lake}` cannot be written to" in ran.said, (name, ran)
+            assert "nothing was done" in ran.said, (name, ran)
+        assert other.run("maintain", "--dry-run").status == 0
         assert contents(kept.lake) == before
         other.let(0o644)
         kept.goes_on()
@@ -426,9 +429,9 @@ def test_who_may_not_read_is_told_of_what(other: Other, what: str) -> None:
             assert one.status == (0 if name == "history" else 2), (name, one)
             continue
         assert one.status == 2, (name, one)
-        assert ("error[SM104]" if what == "the files" else "error[SM408]") in one.stderr, (name, one)
-        assert any(str(path) in one.stderr for path in closed), (name, one)
-        assert "see to the" in one.stderr, (name, one)
+        assert ("error[SM104]" if what == "the files" else "error[SM408]") in one.said, (name, one)
+        assert any(str(path) in one.said for path in closed), (name, one)
+        assert "see to the" in one.said, (name, one)
     kept.goes_on()
 
 
