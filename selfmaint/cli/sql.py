@@ -11,8 +11,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Sequence
 
-from datalog.diagnostics import Diagnostic
-from datalog.model import OpaqueView, Predicate, Program, Span
+from datalog.model import OpaqueView, Predicate, Program
 from datalog.sql import Table, select_view, text
 from datalog.syntax import show
 from selfmaint.api.printed import Statement, one_line
@@ -24,7 +23,7 @@ from selfmaint.decide.decision import Decision
 from selfmaint.decide.table1 import diff_program, incon_program
 from selfmaint.report.values import Json, cell
 from selfmaint.report.verdicts import SOME_UNDECIDED
-from selfmaint.warehouse.catalog import Catalog, View, reads
+from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.near import require_known
 from selfmaint.warehouse.situation import Situation
 
@@ -56,7 +55,7 @@ def sql(given: Namespace) -> int:
     with reporting(format_):
         file = read_warehouse_file(given.warehouse)
         require_known([view], [v.name for v in file.catalog.views], "view")
-        print_warnings(_warnings_about(file.catalog, view), format_)
+        print_warnings(file.catalog.warnings_of([view]), format_)
         if file.catalog.clock is not None:
             print_note(format_, file.catalog.clock.note)
         chosen = file.catalog.view(view)
@@ -82,25 +81,6 @@ def sql(given: Namespace) -> int:
         sys.stderr.write(f"undecided: {found.undecided}\n")
         return SOME_UNDECIDED
     return 0
-
-
-def _warnings_about(catalog: Catalog, view: str) -> list[Diagnostic]:
-    """The warnings of a view and of what it reads: each is of the last definition that begins before it in its text."""
-    named = [(rule.head.predicate.name, rule.span) for rule in catalog.program.rules]
-    named += [(one.name, one.span) for one in catalog.program.declarations]
-    named += [(one.name, one.definition.span) for one in catalog.views if one.definition is not None]
-    begins = sorted((_place(span), name) for name, span in named if span is not None)
-    wanted = {view, *reads(catalog)[view]}
-
-    def is_wanted(span: Span | None) -> bool:
-        before = [(at, name) for at, name in begins if span is not None and at <= _place(span)]
-        return not before or span is None or before[-1][0][0] != span.source or before[-1][1] in wanted
-
-    return [warning for warning in catalog.warnings if is_wanted(warning.span)]
-
-
-def _place(span: Span) -> tuple[str, int, int]:
-    return span.source, span.line, span.column
 
 
 def _print_table1(decision: Decision, view: str, situation: Situation, format_: Format) -> None:

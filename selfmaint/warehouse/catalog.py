@@ -179,16 +179,17 @@ class Catalog:
         own = [*self.remarks, *diagnose(self.program)]
         return in_text_order(with_empty_views(own, self.program, self.views))
 
-    def warnings_of(self, names: Collection[str]) -> tuple[Diagnostic, ...]:
-        """The warnings that stand in the definitions of some views, or have no place."""
-        heads = [(view.rule.span, view.name) for view in self.views]
+    def warnings_of(self, views: Collection[str]) -> tuple[Diagnostic, ...]:
+        """The warnings about some views and what they read: in the last definition that begins before; or nowhere."""
+        heads = [(one.rule.span, one.name) for one in self.views]
         heads += [(rule.span, rule.head.predicate.name) for rule in self.program.rules]
+        heads += [(one.span, one.name) for one in self.program.declarations]
         starts = sorted((s.source, s.line, s.column, name) for s, name in heads if s is not None)
-        found = []
+        wanted, found = {*views}.union(*(reads(self).get(name, ()) for name in views)), []
         for one in self.warnings:
             place = one.span and (one.span.source, one.span.line, one.span.column)
             before = [start for start in starts if place and start[0] == place[0] and start[:3] <= place]
-            if not before or before[-1][3] in names:
+            if not before or before[-1][3] in wanted:
                 found.append(one)
         return tuple(found)
 

@@ -364,3 +364,17 @@ def test_a_view_that_looks_at_all_rows_is_what_recomputing_gives(seed: int) -> N
 def test_a_view_with_windows_that_have_names_is_what_recomputing_gives(seed: int) -> None:
     ways = Counter(followed(f"named.{seed}.{trial}", named) for trial in range(8))
     assert ways["by rows"] + ways["from the helper"] >= 4, ways
+
+
+def test_what_is_said_of_a_view_with_helpers_is_said_at_its_own_text() -> None:
+    program = """create table r (a int not null primary key, b int);
+create view plain as select a from r;
+create view v as select a, (select count(distinct b) from r) as n, avg(b) over (partition by a) as m from r;
+create view w as select a, n from v where n > 1;"""
+    made = catalog_of(program, helpers=True)
+    assert made.helpers
+    places = [(one.span.line, one.span.column) for one in made.warnings if one.span is not None]
+    assert set(places) == {(3, 13), (4, 35)}
+    assert made.warnings_of(["plain", "unknown"]) == ()
+    assert made.warnings_of(["w"]) == tuple(made.warnings)
+    assert len(made.warnings_of(["v"])) == len([one for one in places if one == (3, 13)])

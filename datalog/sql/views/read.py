@@ -175,7 +175,7 @@ class _Reading:
         tree, text = found.body, query_text(statement)
         if name in self.instead:
             text = self.instead[name]
-            source = SqlText(text, f"{statement.source.name}, `{name}`")
+            source = SqlText(text, statement.source.name, place=place)
             tree = next(statements(source, self.found)).tree
             problems = Problems(source)
         self.catalogue.add(Named(name, parts, tree, found.columns, stored, problems, text, place))

@@ -52,6 +52,7 @@ class SqlText:
         relation: the name of that view; by default the last part.
         outside: why its query cannot be analysed, if that is known before.
         kept: whether what reads that view reads its rows, though its query could be unfolded.
+        place: of a text that nobody wrote, where what it stands for is.
     """
 
     text: str
@@ -60,9 +61,12 @@ class SqlText:
     relation: str | None = None
     outside: str | None = None
     kept: bool = False
+    place: Span | None = None
 
     def span(self, start: int, end: int) -> Span:
         """The place between two 0-based offsets, the end not included, up to the end of its first line."""
+        if self.place is not None:
+            return self.place
         line_start = self.text.rfind("\n", 0, start) + 1
         line_end = self.text.find("\n", start)
         stop = min(end, len(self.text) if line_end < 0 else line_end)
