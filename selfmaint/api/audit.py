@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from datalog.budget import DEFAULT_S
+from selfmaint.api.garbage import seldom_collected
 from selfmaint.api.over_views import what_is_below, with_views_below
 from selfmaint.audit.advice import Advice, advised
 from selfmaint.audit.derived import advice_of_unions, loss_of_unions, of_unions, of_views_below
@@ -109,6 +110,7 @@ def audit(
     return audit_catalog(warehouse.catalog, known, options)
 
 
+@seldom_collected()
 def audit_catalog(catalog: Catalog, known: Situation, options: AuditOptions) -> AuditReport:
     """The audit of definitions that are at hand without any data.
 

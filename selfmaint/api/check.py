@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from datalog.model import NUMBER, Predicate, Program, Version
+from selfmaint.api.garbage import seldom_collected
 from selfmaint.api.moved import moved
 from selfmaint.api.over_views import of_views_below, with_views_below
 from selfmaint.api.update import Update, require_update
@@ -71,6 +72,7 @@ def _not_null(warehouse: Warehouse[D], predicates: Iterable[Predicate]) -> dict[
     return columns
 
 
+@seldom_collected()
 def check(
     warehouse: Warehouse[D],
     update: Update[D],

@@ -23,6 +23,7 @@ from datalog.model import (
 )
 from datalog.syntax import show
 from datalog.syntax.anonymous import fresh_names
+from selfmaint.api.garbage import seldom_collected
 from selfmaint.api.moved import moved
 from selfmaint.api.over_views import of_views_below, with_views_below
 from selfmaint.api.update import Update
@@ -184,6 +185,7 @@ def _together(atoms: Iterable[Atom]) -> str:
     return " and ".join(show(atom) for atom in atoms)
 
 
+@seldom_collected()
 def explain(
     warehouse: Warehouse[D], update: Update[D], view: str, *, budget_s: float | None = None
 ) -> Explanation:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Generic
 
 from datalog.budget import BudgetSpentError, limit
+from selfmaint.api.garbage import seldom_collected
 from selfmaint.api.keyed import MOST_KEYS
 from selfmaint.api.moved import Moved, moved
 from selfmaint.api.not_maintained import (
@@ -91,6 +92,7 @@ class Maintained(Generic[D]):
         return f"Maintained({', '.join(self.deltas)}; {len(self.reads)} reads)"
 
 
+@seldom_collected()
 def maintain(  # noqa: PLR0913 - each is a choice of its own
     warehouse: Warehouse[D],
     update: Update[D],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import gc
 import inspect
 import os
 import sys
@@ -46,9 +45,6 @@ BAD_USAGE = 2
 """The exit status of bad usage and bad input."""
 
 _INTERRUPTED, _NO_READER = 130, 1
-
-_BETWEEN_COLLECTIONS = 100_000
-"""How many objects are made before unreachable ones are looked for: by default 700, which imports make all the time."""
 
 _PASSES_ON = {"demo"}
 """Which commands take what they do not know, as `rest`."""
@@ -137,9 +133,11 @@ def _parser(name: str, takes: Iterable[str], summary: str, more: str = "") -> Ar
 
 def main() -> None:
     """The console script."""
-    gc.set_threshold(_BETWEEN_COLLECTIONS)
+    from selfmaint.api.garbage import seldom_collected  # noqa: PLC0415 - so that a list of commands needs nothing
+
     try:
-        status = app(sys.argv[1:])
+        with seldom_collected():
+            status = app(sys.argv[1:])
         sys.stdout.flush()
     except KeyboardInterrupt:
         status = _INTERRUPTED

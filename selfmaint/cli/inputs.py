@@ -147,7 +147,8 @@ def _from_feed(
     for text in given.feed:
         relation, path = _feed_place(text, file.catalog.relations)
         if relation in feeds:
-            raise UsageError(f"--feed: {relation or 'a feed without relation'!r} is given twice")
+            named = "two feeds: say which relation each is of, `--feed RELATION=PATH`"
+            raise UsageError(f"--feed: {named if relation is None else f'{relation!r} is given twice'}")
         if not path.exists():
             raise input_error(Code.MISSING_CONTENTS, f"there is no change feed `{path}`")
         feeds[relation] = path
