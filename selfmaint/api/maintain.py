@@ -187,7 +187,7 @@ class _Open(Generic[D]):
             # Where keyed reads can follow all of them, they need not wait for long.
             self._settle(views, tries=1 if self.others.can_follow(wholes) else len(views))
         except BudgetSpentError as spent:
-            cut = {view: Undecided(view.name, (str(spent),), is_cut=True) for view in wholes}
+            cut = {view: self._cut(view, spent) for view in wholes}
             undecided = {view.name: its for view, its in cut.items()}
             self.verdicts = Verdicts({**self.verdicts, **undecided}, self.verdicts.examined)
             self.others.add(wholes, self.verdicts)
@@ -195,6 +195,12 @@ class _Open(Generic[D]):
                 raise self._untested(left) from None
             return []
         return views
+
+    def _cut(self, view: View, spent: BudgetSpentError) -> Undecided:
+        """The verdict on a view that reads were to settle; with why they were, if that was undecided."""
+        before = self.verdicts.get(view.name)
+        reasons = before.reasons if isinstance(before, Undecided) else ()
+        return Undecided(view.name, (*reasons, str(spent)), is_cut=True)
 
     def _settle(self, views: Sequence[View], tries: int) -> None:
         """Reads everything that the views need, and tests them again for at most so many budgets."""

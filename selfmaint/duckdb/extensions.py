@@ -1,11 +1,17 @@
-"""Where the rows of a predicate are."""
+"""Where the rows of a predicate are, and rules over such as SQL."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
+from datalog.model import Predicate, Rule
+from datalog.rewrite.reachable import predicates_of
 from datalog.sql import Table
+from datalog.sql.duckdb.rules import Derived, derived
 from selfmaint.duckdb.database import Stored
+from selfmaint.duckdb.failures import writing_sql
 
 
 @dataclass(frozen=True)
@@ -31,3 +37,18 @@ class Extension:
         return Table(
             (self.stored.name,), tuple(f"c{i}" for i in range(len(self.stored.types))), self.not_null
         )
+
+
+Extensions: TypeAlias = Mapping[Predicate, Extension]
+
+
+def read_by(rules: Sequence[Rule], known: Extensions) -> dict[Predicate, Extension]:
+    """What some rules read."""
+    return {p: known[p] for rule in rules for p in predicates_of(rule.body)}
+
+
+def written(rules: Sequence[Rule], read: Extensions) -> Derived:
+    """The rules of one predicate as SQL, over what they read."""
+    tables = {p: extension.table() for p, extension in read.items()}
+    with writing_sql():
+        return derived(rules, tables, {p: one.stored.types for p, one in read.items()})

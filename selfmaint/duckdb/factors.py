@@ -16,6 +16,10 @@ _LINKED_A_SECOND = 500_000
 """So many rows of parts that are linked are put together for a test, for each second of a view's budget."""
 
 
+class TooManyJoinedError(Exception):
+    """A join has more rows than are wanted."""
+
+
 @dataclass(frozen=True)
 class Factored:
     """A rule over the rows of its independent parts, what it reads, and how many rows it has if nothing links these."""
@@ -53,30 +57,34 @@ def most_rows(extension: Extension) -> int:
     return 1 if most is None else most
 
 
-def require_few(rule: Rule, parts: Iterable[Extension]) -> None:
-    """Ends the budget of a test whose linked parts have too many combinations.
+def require_few(rule: Rule, parts: Iterable[Extension], most: int | None) -> None:
+    """Ends what takes too many combinations of the linked parts of a test.
 
     Raises:
-        BudgetSpentError: they have.
+        TooManyJoinedError: they are, and joins of more than `most` rows are to end so.
+        BudgetSpentError: they are, and all are wanted.
     """
     seconds, rows = min(left(), DEFAULT_S), math.prod(map(most_rows, parts))
     if rule.head.predicate.version is Version.DEPENDS and rows > _LINKED_A_SECOND * seconds:
+        if most is not None:
+            raise TooManyJoinedError
         raise BudgetSpentError(f"putting together {rows:,} rows", seconds)
 
 
-class TooManyJoinedError(Exception):
-    """A join has more rows than are wanted."""
+_SIFTED = 10
+"""So many times as many rows may be put together on the way, before what is negated leaves some out."""
 
 
 def require_few_joined(
     database: Database, queries: Iterable[sql.Query], names: Sequence[str], most: int
 ) -> None:
-    """Ends what takes a join of more than `most` rows.
+    """Ends what takes a join of more than `most` rows: to leave rows out, an engine first makes all.
 
     Raises:
         TooManyJoinedError: one of the queries, which read relations of these names, is such a join.
     """
     for query in queries:
-        ((rows,),) = database.plain_rows(sql.joined_rows(query, most + 1), names)
-        if rows > most:
-            raise TooManyJoinedError
+        for limit, negating in ((_SIFTED * most, False), (most, True)):
+            ((rows,),) = database.plain_rows(sql.joined_rows(query, limit + 1, negating=negating), names)
+            if rows > limit:
+                raise TooManyJoinedError

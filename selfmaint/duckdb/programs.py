@@ -15,14 +15,20 @@ from datalog.rewrite.independent import independent_parts, linked_parts
 from datalog.rewrite.reachable import predicates_of
 from datalog.rewrite.unfold import is_unfoldable, unfold
 from datalog.sql.duckdb import relations as sql
-from datalog.sql.duckdb.rules import Derived, derived
 from selfmaint.duckdb.database import Database, Relation, Stored
-from selfmaint.duckdb.extensions import Extension
-from selfmaint.duckdb.factors import Factored, is_bare, most_rows, over_parts, require_few, require_few_joined
-from selfmaint.duckdb.failures import writing_sql
+from selfmaint.duckdb.extensions import Extension, read_by, written
+from selfmaint.duckdb.factors import (
+    Factored,
+    is_bare,
+    most_rows,
+    over_parts,
+    require_few,
+    require_few_joined,
+)
 from selfmaint.duckdb.fetched import APART, KEYS, STORED, Fetched, Large, Lookup, lookup_of, one_by_one
 from selfmaint.duckdb.few_rows import all_few, computed_here, may_derive
 from selfmaint.duckdb.layouts import finding
+from selfmaint.duckdb.matches import Matches
 from selfmaint.duckdb.representatives import Reading, Representatives
 from selfmaint.engine.plans import over_tables, prepared, without_columns
 from selfmaint.engine.protocol import Asked, Facts, Layout
@@ -52,7 +58,7 @@ class Programs:
         self._most_joined: int | None = None
         self._held: OrderedDict[object, Extension] = OrderedDict()
         self._rows_held = 0
-        self._matches: dict[object, bool] = {}
+        self.matches = Matches(database, self.table)
         self._products = WeakKeyDictionary[Stored, tuple[Factored, ...]]()
         self._plans: OrderedDict[object, Program] = OrderedDict()
         self.fetched, self._reading = Fetched(self.made), Reading(database, self.made)
@@ -61,7 +67,7 @@ class Programs:
         """Lets go of the rows of all predicates."""
         self._held.clear()
         self._rows_held = 0
-        self._matches.clear()
+        self.matches.release()
         self._plans.clear()
         self.fetched.release()
 
@@ -97,9 +103,9 @@ class Programs:
         found = set()
         for goal in distinct:
             if goal in known:
-                has_row = self._has_row(known[goal].stored)
+                has_row = self.matches.has_rows(known[goal])
             else:
-                has_row = goal in rules and self._holds(rules[goal], known)
+                has_row = goal in rules and self.matches.hold(rules[goal], known)
             if has_row:
                 found.add(goal)
         return frozenset(found)
@@ -134,55 +140,6 @@ class Programs:
                 self._plans.popitem(last=False)
         return self._plans[key]
 
-    def _has_row(self, stored: Stored) -> bool:
-        if stored.rows is not None:
-            return stored.rows > 0
-        query = sql.rows(stored.name, len(stored.types), limit=1)
-        return bool(self._database.plain_rows(query, [stored.name]))
-
-    def _holds(self, rules: Sequence[Rule], known: Mapping[Predicate, Extension]) -> bool:
-        """Whether some rule has a row."""
-        marks = (replace(rule, head=Atom(rule.head.predicate, ())) for rule in rules)
-        return any(self._falls_together(mark, known) for mark in marks)
-
-    def _falls_together(self, mark: Rule, known: Mapping[Predicate, Extension]) -> bool:
-        """Whether each independent part of a rule without columns has a row, and the links let some through."""
-        parts, links = independent_parts(mark)
-        if not links:
-            return all(self._has_match(part, known) for part in parts)
-        together = linked_parts(mark, parts, links)
-        if len(together) > 1:
-            return all(self._falls_together(part, known) for part in together)
-        if all(map(is_bare, parts)):
-            return self._has_match(mark, known)
-        found = [self.table([part], known) for part in parts]
-        return all(map(self._has_rows, found)) and self._has_match(
-            *over_parts(mark, parts, links, found, known)
-        )
-
-    def _has_rows(self, extension: Extension) -> bool:
-        return self._has_row(extension.stored)
-
-    def _has_match(self, mark: Rule, known: Mapping[Predicate, Extension]) -> bool:
-        """Whether a rule without columns has a row; found once over the same tables."""
-        read = self._read([mark], known)
-        key = over_tables(mark, {p: one.named for p, one in read.items()})
-        if key not in self._matches:
-            here = computed_here([mark], read) if self._database.most_few else None
-            if here is not None:
-                self._matches[key] = bool(here[0])
-            elif not may_derive(mark, read):
-                self._matches[key] = False
-            else:
-                made = self._written([mark], read)
-                names = [extension.stored.name for extension in read.values()]
-                with self._database.join_order.as_written():
-                    rows = (
-                        self._database.plain_rows(query.limit(1, copy=False), names) for query in made.queries
-                    )
-                    self._matches[key] = any(rows)
-        return self._matches[key]
-
     def _derived(
         self, program: Program, facts: Facts[Relation], without: Sequence[Predicate]
     ) -> dict[Predicate, Extension]:
@@ -199,7 +156,7 @@ class Programs:
 
     def table(self, rules: Sequence[Rule], known: Mapping[Predicate, Extension]) -> Extension:
         """The rows of one predicate: those kept, if its rules have been evaluated over the same tables."""
-        read, asked = self._read(rules, known), lookup_of(rules)
+        read, asked = read_by(rules, known), lookup_of(rules)
         named = {p: one.named for p, one in read.items()}
         promised = () if asked is None else read[asked.stored].joined
         key = *(over_tables(rule, named) for rule in rules), promised
@@ -242,8 +199,8 @@ class Programs:
             found = self._made_here(rules, known)
             if found is not None:
                 return found
-        read = self._read(rules, known)
-        made = self._written(rules, read)
+        read = read_by(rules, known)
+        made = written(rules, read)
         if not any(may_derive(rule, read) for rule in rules):
             made = replace(made, queries=())
         names = [extension.stored.name for extension in read.values()]
@@ -255,7 +212,7 @@ class Programs:
 
     def _made_here(self, rules: Sequence[Rule], known: Mapping[Predicate, Extension]) -> Extension | None:
         """The same in this process, if there are few rows."""
-        here = computed_here(rules, self._read(rules, known)) if self._database.most_few else None
+        here = computed_here(rules, read_by(rules, known)) if self._database.most_few else None
         if here is None:
             return None
         few = self._database.computed(*here)
@@ -309,7 +266,7 @@ class Programs:
         for rule in rules:
             parts, links = independent_parts(rule)
             needed = [part for part in parts if links or part.head.terms]
-            if all(self._has_match(part, known) for part in parts if part not in needed):
+            if all(self.matches.has_match(part, known) for part in parts if part not in needed):
                 body = tuple(literal for part in needed for literal in part.body)
                 yield replace(rule, body=(*body, *links))
 
@@ -320,16 +277,16 @@ class Programs:
         if len(parts) == 1:
             return None
         if len(together) == 1 and all(map(is_bare, parts)):
-            require_few(rule, (known[atom.predicate] for atom in rule.atoms))
+            require_few(rule, (known[atom.predicate] for atom in rule.atoms), self._most_joined)
             return None
         if len(together) > 1:
             parts, links = together, ()
         found = [self.table([part], known) for part in parts]
         whole, given = over_parts(rule, parts, links, found, known if links else {})
         if links:
-            require_few(rule, found)
+            require_few(rule, found, self._most_joined)
         rows = math.prod(map(most_rows, found))
-        return Factored(whole, self._read([whole], given), None if links else rows)
+        return Factored(whole, read_by([whole], given), None if links else rows)
 
     def _product(
         self,
@@ -343,7 +300,7 @@ class Programs:
             for rule, one in zip(rules, factored, strict=True)
         ]
         given = {p: its for one in ways for p, its in one.given.items()}
-        made = self._written([one.rule for one in ways], given)
+        made = written([one.rule for one in ways], given)
         most = sum(one.rows or 0 for one in ways)
         is_exact = len(ways) == 1 and all(its.stored.known_rows is not None for its in given.values())
         layout = Layout(most) if is_exact else Layout(most=most)
@@ -366,18 +323,8 @@ class Programs:
             query = sql.rows(one.stored.name, len(one.stored.types), limit=limit, ordered=True)
             table = self._database.table(query, one.stored.types, [one.stored.name])
             first[predicate] = Extension(table, one.not_null)
-        made = self._written([one.rule for one in ways], first)
+        made = written([one.rule for one in ways], first)
         return self._database.view(made.query(), made.types, [one.stored for one in first.values()])
-
-    def _read(
-        self, rules: Sequence[Rule], known: Mapping[Predicate, Extension]
-    ) -> dict[Predicate, Extension]:
-        return {p: known[p] for rule in rules for p in predicates_of(rule.body)}
-
-    def _written(self, rules: Sequence[Rule], read: Mapping[Predicate, Extension]) -> Derived:
-        tables = {p: extension.table() for p, extension in read.items()}
-        with writing_sql():
-            return derived(rules, tables, {p: one.stored.types for p, one in read.items()})
 
 
 def _given(facts: Facts[Relation]) -> dict[Predicate, Extension]:

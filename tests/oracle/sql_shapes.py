@@ -629,7 +629,11 @@ def in_parts(random: Random, table: str) -> list[str]:
         behind = where if random.random() < 0.25 else ""
         text = f"select {random.choice(['', '', 'distinct '])}{shown} from {table}{behind}"
         if table == "r" and random.random() < 0.25:
-            text = f"select {shown}, s.e from r join s on r.b = s.f{behind}"
+            text = f"select {shown}, s.e from r {random.choice(['', 'left '])}join s on r.b = s.f{behind}"
+        elif len(numbers := [name for name in rest if name != "n"]) > 1 and random.random() < 0.2:
+            one, other = random.sample(numbers, 2)
+            text = f"select {key}, 1 as way, {one} as its from {table}"
+            text += f" union all select {key}, 2, {other} from {table}{behind}"
         elif random.random() < 0.15:
             text = f"select {shown}, count(*) as copies from {table}{behind} group by {shown}"
         texts.append(text)

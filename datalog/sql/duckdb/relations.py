@@ -85,10 +85,15 @@ def number(name: str) -> exp.Select:
     return selected("SELECT count(*) FROM :name", name=name)
 
 
-def joined_rows(query: exp.Query, most: int) -> exp.Select:
-    """How many rows a query puts together before equal ones are one, at most so many."""
+def joined_rows(query: exp.Query, most: int, *, negating: bool) -> exp.Select:
+    """How many rows a query puts together before equal ones are one, at most so many, and before it leaves some out."""
     plain = query.copy()
     plain.set("distinct", None)
+    where = plain.args.get("where")
+    if where is not None and not negating:
+        tests = where.this.flatten() if isinstance(where.this, exp.And) else [where.this]
+        kept = [test for test in tests if test.find(exp.Exists) is None]
+        plain.set("where", exp.Where(this=exp.and_(*kept, copy=False)) if kept else None)
     plain.set("expressions", [exp.alias_(exp.Literal.number(1), "n")])
     return exp.select(exp.Count(this=exp.Star())).from_(plain.limit(most).subquery("joined"))
 
