@@ -16,7 +16,7 @@ from selfmaint.duckdb.factors import is_bare, most_rows, over_parts
 from selfmaint.duckdb.few_rows import computed_here, may_derive
 from selfmaint.engine.plans import over_tables
 
-_MANY, _FIRST = 1_000_000, 10_000
+MANY, FIRST = 1_000_000, 10_000
 """Where more combinations of rows might match, the first matches are looked at before the others."""
 
 
@@ -25,6 +25,7 @@ class Matches:
 
     def __init__(self, database: Database, table: Callable[[Sequence[Rule], Extensions], Extension]) -> None:
         self._database, self._table = database, table
+        self.many, self.first = MANY, FIRST
         self._found: dict[object, bool] = {}
 
     def release(self) -> None:
@@ -44,7 +45,7 @@ class Matches:
         query = sql.rows(stored.name, len(stored.types), limit=1)
         return bool(self._database.plain_rows(query, [stored.name]))
 
-    def has_match(self, mark: Rule, known: Extensions) -> bool:
+    def has_match(self, mark: Rule, known: Extensions, *, early: bool = True) -> bool:
         """Whether a rule without columns has a row; found once over the same tables."""
         read = read_by([mark], known)
         key = over_tables(mark, {p: one.named for p, one in read.items()})
@@ -54,7 +55,7 @@ class Matches:
                 self._found[key] = bool(here[0])
             else:
                 self._found[key] = may_derive(mark, read) and (
-                    self._has_early_match(mark, read) or self._has_any_match(mark, read)
+                    (early and self._has_early_match(mark, read)) or self._has_any_match(mark, read)
                 )
         return self._found[key]
 
@@ -79,7 +80,7 @@ class Matches:
         An engine compares all matches with what is negated before it gives the first that passes.
         """
         both = _first_and_rest(mark)
-        if both is None or math.prod(most_rows(read[atom.predicate]) for atom in mark.atoms) <= _MANY:
+        if both is None or math.prod(most_rows(read[atom.predicate]) for atom in mark.atoms) <= self.many:
             return False
         first, rest = both
         its = read_by([first], read)
@@ -87,8 +88,9 @@ class Matches:
         if len(made.queries) != 1:
             return False
         names = [extension.stored.name for extension in its.values()]
-        table = self._database.table(made.queries[0].limit(_FIRST, copy=False), made.types, names)
-        return self.has_match(rest, {**read, first.head.predicate: Extension(table, made.not_null)})
+        table = self._database.table(made.queries[0].limit(self.first, copy=False), made.types, names)
+        found = {**read, first.head.predicate: Extension(table, made.not_null)}
+        return self.has_match(rest, found, early=False)
 
     def _has_any_match(self, mark: Rule, read: Mapping[Predicate, Extension]) -> bool:
         made = written([mark], read)

@@ -86,7 +86,7 @@ def number(name: str) -> exp.Select:
 
 
 def joined_rows(query: exp.Query, most: int, *, negating: bool) -> exp.Select:
-    """How many rows a query puts together before equal ones are one, at most so many, and before it leaves some out."""
+    """How many rows a query puts together before equal ones are one, at most so many; those left out, too, or not."""
     plain = query.copy()
     plain.set("distinct", None)
     where = plain.args.get("where")

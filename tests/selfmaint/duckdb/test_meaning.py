@@ -32,6 +32,8 @@ ENGINE = DuckEngine(most_few=0)
 IN_THIS_PROCESS = DuckEngine()
 IN_PARTS = DuckEngine(most_few=0)
 IN_PARTS.programs.most_multiplied = 0
+FIRST_MATCHES = DuckEngine(most_few=0)
+FIRST_MATCHES.programs.matches.many, FIRST_MATCHES.programs.matches.first = 0, 2
 
 
 def column_type(kind: str) -> ColumnType:
@@ -40,7 +42,9 @@ def column_type(kind: str) -> ColumnType:
 
 
 @pytest.mark.parametrize(
-    "engine", [ENGINE, IN_THIS_PROCESS, IN_PARTS], ids=["statements", "in this process", "in parts"]
+    "engine",
+    [ENGINE, IN_THIS_PROCESS, IN_PARTS, FIRST_MATCHES],
+    ids=["statements", "in this process", "in parts", "by the first matches"],
 )
 @given(random=st.randoms(use_true_random=False))
 def test_programs_have_the_rows_that_they_mean(engine: DuckEngine, random: Random) -> None:
