@@ -34,7 +34,7 @@ from selfmaint.duckdb.failures import as_input_error, changed
 from selfmaint.duckdb.file_marks import FileMarks
 from selfmaint.duckdb.join_order import JoinOrder
 from selfmaint.duckdb.loading import UNCHECKED
-from selfmaint.duckdb.watch import within_budget
+from selfmaint.duckdb.watch import spent_if_interrupted, within_budget
 from selfmaint.engine.column_types import is_integer
 from selfmaint.engine.guard import require_allowed
 from selfmaint.engine.protocol import Layout
@@ -255,9 +255,9 @@ class Database:
     def digest(self, stored: Stored) -> tuple[int, str]:
         """The number of rows, and what their hashes come to together, in whatever order they are."""
         # Each value for itself, and nulls apart from all texts: no two rows have one text.
-        texts = (f"coalesce(md5(c{i}::VARCHAR), '-')" for i in range(len(stored.types)))
-        row = " || ".join(texts) or "''"
-        ((number, mixed),) = self.run(f"SELECT count(*), bit_xor(md5_number({row})) FROM {stored.name}")  # noqa: S608
+        row = " || ".join(f"coalesce(md5(c{i}::VARCHAR), '-')" for i in range(len(stored.types))) or "''"
+        with self._computing():
+            ((number, mixed),) = self.run(f"SELECT count(*), bit_xor(md5_number({row})) FROM {stored.name}")  # noqa: S608
         return int(number), str(mixed)
 
     def plain_rows(self, query: Any, reads: Collection[str], *, joins: bool = True) -> list[tuple[Any, ...]]:
@@ -382,7 +382,8 @@ class Database:
     def _computing(self) -> Iterator[None]:
         """Turns what DuckDB says about values and files, which comes as it computes them, into an `InputError`."""
         try:
-            yield
+            with spent_if_interrupted():
+                yield
         except duckdb.Error as failure:
             found = as_input_error(failure, self._files)
             if found is None:

@@ -81,10 +81,22 @@ def within_budget(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     watch = _watch()
     number = watch.begin(connection, seconds)
     try:
+        with spent_if_interrupted():
+            yield
+    finally:
+        watch.end(number)
+
+
+@contextmanager
+def spent_if_interrupted() -> Iterator[None]:
+    """An interrupt is the budget's end, also if it comes while the rows of a statement are handed over.
+
+    Raises:
+        BudgetSpentError: a statement was interrupted.
+    """
+    try:
         yield
     except duckdb.InterruptException:
         if not left():
             spend()
         raise
-    finally:
-        watch.end(number)

@@ -134,24 +134,21 @@ def written_out(query: exp.Expr, name: Callable[[exp.Expr], str]) -> exp.Expr:
     query = query.copy()
     for select in query.find_all(exp.Select):
         select.set("expressions", [_named(item, name) for item in select.expressions])
-    query = _without_calls(query)
-    return query.transform(lambda node: _WRITTEN_OUT.get(type(node), _as_it_is)(node), copy=False)
+    query = _inside_out(query, lambda node: (short_call(node) or _as_it_is)(node))
+    return _inside_out(query, lambda node: _WRITTEN_OUT.get(type(node), _as_it_is)(node))
 
 
 def _is_short(tree: exp.Expr) -> bool:
     return any(type(node) in _WRITTEN_OUT or short_call(node) is not None for node in tree.walk())
 
 
-def _without_calls(query: exp.Expr) -> exp.Expr:
-    """A query with the calls of a short call written out, those inside others first."""
+def _inside_out(query: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+    """A query with what a change gives in place of its parts, those inside others first."""
     for node in reversed(list(query.bfs())):
-        change = short_call(node)
-        if change is None:
-            continue
         made = change(node)
-        if node is query:
-            return made
         if made is not node:
+            if node is query:
+                return made
             node.replace(made)
     return query
 

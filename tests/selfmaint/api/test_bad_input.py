@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+import selfmaint
 from datalog.diagnostics import ProgramError
 from selfmaint.api.check import check
 from selfmaint.api.dbt_manifest import read_dbt_manifest
@@ -167,3 +170,22 @@ def test_a_verdict_is_shown_in_a_line() -> None:
     assert repr(found["v"]).startswith("NotSelfMaintainable('v', (Witness(r(X, ")
     assert repr(found["v"]).endswith(", ...))")
     assert len(repr(found["v"])) < 200
+
+
+def test_a_frame_with_a_value_that_its_column_cannot_hold(tmp_path: Path) -> None:
+    """Also where a store asks which update this is before anything looks at its values."""
+    (tmp_path / "v.sql").write_text(
+        "CREATE TABLE r (id BIGINT PRIMARY KEY, n DECIMAL(12,3) NOT NULL);CREATE VIEW v AS SELECT id, n FROM r;",
+        encoding="utf-8",
+    )
+    (tmp_path / "r.csv").write_text("id,n\n1,5.000\n", encoding="utf-8")
+    toml = tmp_path / "w.toml"
+    toml.write_text(
+        'program = "v.sql"\n[store]\nkind = "lake"\npath = "lake"\n'
+        '[sources.s]\nkind = "files"\n[relations.r]\nsource = "s"\npath = "r.csv"\n',
+        encoding="utf-8",
+    )
+    selfmaint.init(toml)
+    rows = pa.table({"id": [2], "n": pa.array([Decimal("5.1234")], pa.decimal128(20, 4))})
+    with selfmaint.load(toml, engine="duckdb") as warehouse, pytest.raises(InputError, match=r"hold 5\.1234"):
+        selfmaint.Update.from_frames(warehouse, inserted={"r": rows}, effective=True)

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import datetime as dt
 import gc
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from sqlglot import exp
 
+from datalog.budget import BudgetSpentError, left, limit
 from datalog.model import ANY, ColumnType, Predicate, TypeName, Value
 from datalog.sql.duckdb import relations as sql
 from datalog.syntax import parse_program
 from selfmaint.duckdb import DuckEngine
+from selfmaint.duckdb import database as databases
 from selfmaint.duckdb.exact_rows import found_rows, rows_of
 from selfmaint.engine.protocol import Facts
 from selfmaint.errors import Code, InputError, ReadRefusedError
@@ -147,3 +153,24 @@ def test_columns_that_compare_otherwise_than_in_spark_are_refused(
     with pytest.raises(InputError) as refused:
         engine.evaluate(parse_program(rule), V, facts)
     assert refused.value.diagnostics[0].code is Code.ENGINE_DIFFERS
+
+
+def test_an_interrupt_while_rows_are_handed_over_is_the_end_of_the_budget(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    within_budget = databases.within_budget
+
+    @contextmanager
+    def late(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+        with within_budget(connection):
+            yield
+            begun = time.thread_time()
+            while left() < 1 and time.thread_time() < begun + 0.4:  # it is looked at ten times a second
+                pass
+
+    given = DuckEngine().load([(1,)], ["x"], [ANY])
+    monkeypatch.setattr(databases, "within_budget", late)
+    query = sql.rows(given.stored.name, 1)
+    for run in (given.stored.database.plain_rows, given.stored.database.rows):
+        with pytest.raises(BudgetSpentError, match="looking"), limit(0.05, "looking"):
+            run(query, [given.stored.name])

@@ -15,6 +15,7 @@ from datalog.evaluate import evaluate
 from datalog.model import ANY, Predicate, Program, Row, Rule, TypeName
 from datalog.rewrite import guard_joins
 from datalog.syntax import parse_program, parse_rule, show
+from selfmaint.api.programs import catalog_of
 from selfmaint.errors import Code, InputError
 from selfmaint.warehouse.catalog import Catalog, GroupedView, Outside, Reference, View, catalog
 
@@ -404,3 +405,12 @@ def test_a_fact_is_no_view() -> None:
 def test_an_invalid_program_is_refused(text: str) -> None:
     with pytest.raises(ProgramError):
         of(text)
+
+
+def test_equal_or_both_null_is_read_inside_a_filter() -> None:
+    found = catalog_of(
+        """create table t (k int primary key, a string, b int);
+        create view v as select k, sum(b) filter (where a is not distinct from 'x') as n from t group by k;"""
+    )
+    assert found.view("v").is_decided
+    assert not found.warnings
