@@ -10,6 +10,7 @@ from rich.table import Table
 from selfmaint.api.maintain import Maintained
 from selfmaint.api.verify import Difference
 from selfmaint.api.warehouse import Warehouse
+from selfmaint.canonical import copied
 from selfmaint.decide.verdict import SelfMaintainable
 from selfmaint.engine.protocol import D
 from selfmaint.fallback.keyed import KeyedDelta
@@ -26,7 +27,8 @@ class Change:
     Attributes:
         gained: how many rows; of a view that keeps duplicates each as often as it stands.
         how: `decided exactly` or `decided soundly`, `settled by reads` of base rows, `keyed reads`, `added up` from the
-            rows that groups gain and lose, `from its helper`, `from other views`, or `recomputed` from the sources.
+            rows that groups gain and lose, `from its helper`, `from other views` or the tables that they tell, or
+            `recomputed` from the sources.
     """
 
     view: str
@@ -64,7 +66,8 @@ def _how(warehouse: Warehouse[D], maintained: Maintained[D], name: str) -> str:
             if isinstance(verdict, SelfMaintainable) and verdict.exact
             else "decided soundly"
         )
-    is_over = not any(one in catalog.relations for one in reads(catalog, catalog.view(name)))
+    bases = {one for one in reads(catalog, catalog.view(name)) if one in catalog.relations}
+    is_over = not bases - set(copied(catalog.apart))
     return _above(catalog, name) if is_over or name in catalog.helpers.values() else "recomputed"
 
 
