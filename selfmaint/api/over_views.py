@@ -123,7 +123,8 @@ def _stored_below(catalog: Catalog, view: View) -> Below | None:
     names = reads(catalog, view)
     told = tuple(name for name in names if name in catalog.relations)
     views = tuple(name for name in names if name not in catalog.relations)
-    return None if view.name in names or set(told) - set(copied(catalog.apart)) else Below(views, told)
+    is_told = bool(names) and view.name not in names and set(told) <= set(copied(catalog.apart))
+    return Below(views, told) if is_told else None
 
 
 def _has_one_result(catalog: Catalog, query: TextQuery | NotToRun) -> bool:

@@ -152,4 +152,5 @@ def _end(status: int) -> NoReturn:
     atexit._run_exitfuncs()
     with contextlib.suppress(BrokenPipeError):
         sys.stdout.flush()
+    sys.stderr.flush()
     os._exit(status)
