@@ -197,7 +197,7 @@ class _Open(Generic[D]):
         return views
 
     def _cut(self, view: View, spent: BudgetSpentError) -> Undecided:
-        """The verdict on a view that reads were to settle; with why they were, if that was undecided."""
+        """The verdict on a view that reads were to settle: what was undecided before is still so."""
         before = self.verdicts.get(view.name)
         reasons = before.reasons if isinstance(before, Undecided) else ()
         return Undecided(view.name, (*reasons, str(spent)), is_cut=True)

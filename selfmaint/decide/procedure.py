@@ -169,8 +169,7 @@ def _not_told(
     if failing or spent is None:
         verdict = _of_test(known, view, failing, sample)
     if spent is not None and not isinstance(verdict, NotSelfMaintainable):
-        untold = _untold([rules.new_facts for rules, _ in failing])
-        verdict = Undecided(view.name, (*untold, str(spent)), is_cut=True)
+        verdict = Undecided(view.name, (str(spent),), is_cut=True)
     assert verdict is not None
     verdict = _apart(known, view, verdict)
     if isinstance(verdict, Undecided) and not verdict.is_cut:

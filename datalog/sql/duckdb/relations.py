@@ -86,7 +86,7 @@ def number(name: str) -> exp.Select:
 
 
 def joined_rows(query: exp.Query, most: int, *, negating: bool) -> exp.Select:
-    """How many rows a query puts together before equal ones are one, at most so many; those left out, too, or not."""
+    """How many rows a query has before equal ones are one, at most so many; of `negating`, what it negates left out."""
     plain = query.copy()
     plain.set("distinct", None)
     where = plain.args.get("where")
