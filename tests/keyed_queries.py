@@ -9,6 +9,7 @@ import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -30,6 +31,9 @@ create table r (a int not null primary key, b int, c int);
 create table s (f int not null primary key, d int, e int);
 create table t (x int not null, y int not null, primary key (x, y));
 """
+
+
+NO_VIEWS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass
@@ -61,11 +65,13 @@ def arrow(rows: Rows, names: Sequence[str]) -> pa.Table:
     return pa.Table.from_arrays(columns, list(names))
 
 
-def truth(text: str, database: Database) -> pa.Table:
-    """What the query gives over a database; sums as whole numbers of 64 bits."""
+def truth(text: str, database: Database, below: Mapping[str, str] = NO_VIEWS) -> pa.Table:
+    """What the query gives over a database, and views over it; sums as whole numbers of 64 bits."""
     with plain_duckdb() as plain:
         for name, rows in database.items():
             plain.register(name, arrow(rows, COLUMNS[name]))
+        for name, its in below.items():
+            plain.execute(f"create view {name} as {its}")
         found = plain.sql(text)
         items = [
             f'"{name}"::BIGINT AS "{name}"' if str(kind) in ("HUGEINT", "DECIMAL(38,0)") else f'"{name}"'
@@ -89,11 +95,20 @@ class Outcome:
     reads: int = 0
 
 
-def maintained(text: str, before: Database, after: Database, *, source_is_after: bool = True) -> Outcome:
-    """Maintains the view of a query by what may be read."""
-    engine_views = {"v": truth(text, before)}
+def maintained(
+    text: str,
+    before: Database,
+    after: Database,
+    *,
+    source_is_after: bool = True,
+    below: Mapping[str, str] = NO_VIEWS,
+) -> Outcome:
+    """Maintains the view of a query, over views `below`, too, by what may be read."""
+    texts = {**below, "v": text}
+    engine_views = {name: truth(its, before, below) for name, its in texts.items()}
+    views = " ".join(f"create view {name} as {its};" for name, its in texts.items())
     warehouse: Warehouse[Relation] = selfmaint.build(
-        f"{TABLES} create view v as {text};", engine_views, engine="duckdb", effective=True
+        f"{TABLES} {views}", engine_views, engine="duckdb", effective=True
     )
     engine = warehouse.engine
     assert isinstance(engine, DuckEngine)
@@ -103,17 +118,17 @@ def maintained(text: str, before: Database, after: Database, *, source_is_after:
     inserted = {n: arrow(after[n] - before[n], COLUMNS[n]) for n in before if after[n] - before[n]}
     deleted = {n: arrow(before[n] - after[n], COLUMNS[n]) for n in before if before[n] - after[n]}
     update = selfmaint.Update.from_frames(warehouse, inserted, deleted, effective=True)
-    right = bag(truth(text, after))
+    right = bag(truth(text, after, below))
     try:
         found = warehouse.maintain(update)
     except selfmaint.NotMaintainedError as error:
         return Outcome("; ".join(str(d.note or d.message) for d in error.diagnostics), right, right)
     change = found.deltas["v"]
-    old = bag(truth(text, before))
+    old = bag(truth(text, before, below))
     gained, lost = (bag(pa.table(rows)) for rows in (change.gained, change.lost))
     if warehouse.catalog.view("v").is_counted:
         gained, lost = (Counter({r[:-1]: r[-1] for r in some}) for some in (gained, lost))
-    how = "settled"
+    how = "recomputed" if "v" in found.recomputed else "settled"
     if "v" in found.keyed:
         how = "keyed" if found.keyed["v"].of is None else "added up"
     return Outcome(how, old + gained - lost, right, len(found.reads))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import count
 from random import Random
 
@@ -19,9 +20,11 @@ class Piece:
 
 @dataclass
 class Maker:
-    """Makes queries; every column has a name of its own."""
+    """Makes queries over `tables`, some more often than others; every column has a name of its own."""
 
     random: Random
+    tables: Mapping[str, Sequence[str]] = field(default_factory=lambda: COLUMNS)
+    often: Sequence[str] = ("r", "r", "s", "t")
 
     def __post_init__(self) -> None:
         self._names = count()
@@ -41,10 +44,10 @@ class Maker:
         return self.random.choice(shapes)(depth)
 
     def _base(self) -> Piece:
-        table = self.random.choice(["r", "r", "s", "t"])
-        items = {self._name("k"): column for column in COLUMNS[table]}
+        table = self.random.choice(self.often)
+        items = {self._name("k"): column for column in self.tables[table]}
         select = ", ".join(f"{column} as {name}" for name, column in items.items())
-        column = self.random.choice(COLUMNS[table])
+        column = self.random.choice(self.tables[table])
         test = self.random.choice(["", "", f" where {column} > 0", f" where {column} is not null"])
         return Piece(f"(select {select} from {table}{test})", tuple(items))
 
@@ -142,6 +145,9 @@ class Maker:
         if len(call) % 3 == 0:
             call, spec = call.split(" over ")
             call, window = f"{call} over w", f" window w as {spec}"
+        if not window and self.random.random() < 0.3:
+            behind = f"from {inside.text} as {self._name('x')} qualify {call} = 1"
+            return self._select(self._some(inside.columns), behind)
         numbered = self._select([*inside.columns, call], f"from {inside.text} as {self._name('x')}{window}")
         if self.random.random() < 0.5:
             return numbered

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from datalog.model import ANY, OpaqueView, TextQuery, Variable, ViewDefinition
 from datalog.sql.affected import (
     Additive,
@@ -17,17 +19,16 @@ from datalog.sql.affected import (
     plan_of_text,
 )
 from selfmaint.fallback.recompute import reads
-from selfmaint.warehouse.base_relations import variable_types
+from selfmaint.warehouse.base_relations import BaseRelation, variable_types
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.cores import output_types
 from selfmaint.warehouse.row_key import row_key
 
 
-def tables_of(schema: Catalog) -> dict[str, Table]:
-    """The base relations, as the analysis of queries knows them."""
+def tables_of(relations: Mapping[str, BaseRelation]) -> dict[str, Table]:
+    """Base relations, as the analysis of queries knows them."""
     return {
-        name: Table(name, one.columns, one.types, one.nullable, one.keys)
-        for name, one in schema.relations.items()
+        name: Table(name, one.columns, one.types, one.nullable, one.keys) for name, one in relations.items()
     }
 
 
@@ -105,9 +106,9 @@ def query_of(schema: Catalog, view: View) -> Query | None:
     try:
         match view.definition:
             case OpaqueView(query=TextQuery() as text):
-                return plan_of_text(text, tables_of(schema))
+                return plan_of_text(text, tables_of(schema.relations))
             case ViewDefinition() as definition:
-                return plan_of_definition(definition, tables_of(schema))
+                return plan_of_definition(definition, tables_of(schema.relations))
             case _:
                 return None
     except UnknownShapeError:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import Generic
 
 from datalog.model import (
@@ -42,12 +43,14 @@ from selfmaint.fallback.keyed import KeyedDelta, differ, follow
 from selfmaint.fallback.keyed_rows import KeyedRows, NotKnownError, TooManyKeysError
 from selfmaint.fallback.recompute import reads
 from selfmaint.sources.protocol import Read
-from selfmaint.warehouse.catalog import View
+from selfmaint.warehouse.catalog import BaseRelation, View
 from selfmaint.warehouse.definitions import unfolded_rules
 from selfmaint.warehouse.situation import Situation
 
 MOST_KEYS = 1_000_000
 """How many keys of base rows are asked for in all, at most: beyond that recomputing is cheaper."""
+
+NO_RELATIONS: Mapping[str, BaseRelation] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -80,14 +83,17 @@ class ByKeys(Generic[D]):
 
 
 def plans_by_keys(
-    warehouse: Warehouse[D], views: Sequence[View], situation: Situation
+    warehouse: Warehouse[D], views: Sequence[View], situation: Situation, sets: Collection[str] = ()
 ) -> tuple[dict[str, Plan], dict[str, str]]:
-    """The views that can be followed by keys with how that is done, and why the others cannot; nothing is read."""
+    """The views that can be followed by keys with how that is done, and why the others cannot; nothing is read.
+
+    Of the relations `sets` no two rows are equal, whatever is declared.
+    """
     found: dict[str, Plan] = {}
     reasons: dict[str, str] = {}
     for view in views:
         try:
-            how: Plan | NotKeyed = _plan(warehouse, view, situation)
+            how: Plan | NotKeyed = _plan(warehouse, view, situation, sets)
         except UnknownShapeError as unknown:
             how = NotKeyed(str(unknown))
         if isinstance(how, NotKeyed):
@@ -97,14 +103,16 @@ def plans_by_keys(
     return found, reasons
 
 
-def _plan(warehouse: Warehouse[D], view: View, situation: Situation) -> Plan | NotKeyed:
+def _plan(
+    warehouse: Warehouse[D], view: View, situation: Situation, sets: Collection[str]
+) -> Plan | NotKeyed:
     catalog = warehouse.catalog
     for name in reads(catalog, view):
         if name in catalog.relations and name not in warehouse.readable:
             return NotKeyed(f"`{name}` has no source")
-        if name in catalog.relations and not catalog.relations[name].is_set:
+        if name in catalog.relations and not (name in sets or catalog.relations[name].is_set):
             return NotKeyed(f"`{name}` is declared without a key: a row of it may stand twice")
-    query, changed = _query(warehouse, view), situation.inserted | situation.deleted
+    query, changed = query_of_stored(warehouse, view), situation.inserted | situation.deleted
     how = _by_key(warehouse, view, keyed(query, changed))
     added = None
     if situation.effective and not view.is_counted and not _is_free(how):
@@ -133,7 +141,7 @@ def _by_key(warehouse: Warehouse[D], view: View, how: Keyed | NotKeyed) -> Keyed
     """A key, if the view's values can be compared with those of base columns."""
     if isinstance(how, NotKeyed):
         return how
-    stored, kinds = _stored_types(warehouse, view), _types(warehouse, how)
+    stored, kinds = stored_types(warehouse, view), _types(warehouse, how)
     if stored is None or kinds is None:
         return how
     for position, kind in zip(how.key, kinds, strict=True):
@@ -145,7 +153,7 @@ def _by_key(warehouse: Warehouse[D], view: View, how: Keyed | NotKeyed) -> Keyed
 
 def _are_exact(warehouse: Warehouse[D], view: View, how: Additive) -> bool:
     """Whether counts and sums are stored as exact numbers, and groups as values of which equal ones look the same."""
-    types = _stored_types(warehouse, view)
+    types = stored_types(warehouse, view)
     if types is None:
         return True
     numbers = all(
@@ -154,10 +162,16 @@ def _are_exact(warehouse: Warehouse[D], view: View, how: Additive) -> bool:
     return numbers and not any(types[i].name.has_signed_zeros for i in how.groups)
 
 
-def _query(warehouse: Warehouse[D], view: View) -> Query:
-    """The view's query, its outputs in the order of the stored columns."""
+def query_of_stored(
+    warehouse: Warehouse[D], view: View, more: Mapping[str, BaseRelation] = NO_RELATIONS
+) -> Query:
+    """A view's query, its outputs in the order of the stored columns; `more` are tables besides the base relations.
+
+    Raises:
+        UnknownShapeError: it has a part that is not known, or reads something else.
+    """
     catalog = warehouse.catalog
-    tables = tables_of(catalog)
+    tables = tables_of({**catalog.relations, **more})
     definition = view.grouping if view.is_counted else view.definition
     match definition:
         case OpaqueView(query=TextQuery() as text):
@@ -222,7 +236,7 @@ def followed_by_keys(
         view = catalog.view(name)
         ways: list[Callable[[], KeyedDelta[D]]] = []
         if how.added is not None:
-            types = _stored_types(warehouse, view) or (ANY,) * len(view.columns)
+            types = stored_types(warehouse, view) or (ANY,) * len(view.columns)
             ways.append(partial(add_up, reader, recomputing, view, how.added, types))
         if how.keyed is not None:
             ways.append(partial(follow, reader, recomputing, view, how.keyed))
@@ -259,7 +273,7 @@ def _first(ways: Sequence[Callable[[], KeyedDelta[D]]]) -> KeyedDelta[D] | str:
     return why
 
 
-def _stored_types(warehouse: Warehouse[D], view: View) -> tuple[ColumnType, ...] | None:
+def stored_types(warehouse: Warehouse[D], view: View) -> tuple[ColumnType, ...] | None:
     """The types of a view's stored columns; None where its values alone tell them, as of rows at hand."""
     if warehouse.engine.name not in ("duckdb", "spark"):
         return None

@@ -136,14 +136,16 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     changes = _changes(reader, _but(catalog, views, others.views), found, open_views, examined)
     keyed = {name: one.delta for name, one in by_keys.followed.items()}
     deltas = {**deltas_of_unions(catalog, engine, known.facts, changes), **keyed}
-    by_rows, anew = others.computed(
-        update, deltas, lambda view, change: new_contents(warehouse, view, change), progress
+    above, anew = others.computed(
+        update, deltas, opened.verdicts, lambda view, change: new_contents(warehouse, view, change), progress
     )
-    deltas.update((name, one.delta) for name, one in by_rows.items())
+    deltas.update((name, one.delta) for name, one in above.followed.items())
     deltas = {view.name: deltas.get(view.name) or anew.deltas[view.name] for view in catalog.views}
-    followed = {**by_keys.followed, **by_rows}
+    followed = {**by_keys.followed, **above.followed}
     differ = _differences(mine, update, deltas, anew.contents, turned) if verify else None
-    reads = tuple(one for one in (*reader.reads, *by_keys.reads, *anew.reads) if one.source != TOLD)
+    reads = tuple(
+        one for one in (*reader.reads, *by_keys.reads, *above.reads, *anew.reads) if one.source != TOLD
+    )
     verdicts = opened.verdicts
     told = Verdicts({n: v for n, v in verdicts.items() if n not in catalog.helpers}, verdicts.examined)
     kept = {name: deltas.pop(name) for name in catalog.helpers}

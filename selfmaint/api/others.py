@@ -12,8 +12,8 @@ soundness:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Generic
 
 from datalog.diagnostics import Diagnostic
@@ -24,6 +24,7 @@ from selfmaint.api.not_maintained import RECOMPUTE, NotMaintainedError
 from selfmaint.api.recompute import Anew, recomputed_views, recomputing_of, require_recomputable
 from selfmaint.api.update import Update
 from selfmaint.api.verify import near_columns
+from selfmaint.api.views_as_tables import changing, with_changes_of_views, with_views_as_tables
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.verdict import Verdict
 from selfmaint.engine.protocol import D
@@ -31,6 +32,7 @@ from selfmaint.errors import Code
 from selfmaint.fallback.keyed import KeyedDelta
 from selfmaint.fallback.recompute import reads
 from selfmaint.maintain import Delta, difference
+from selfmaint.sources.protocol import Read
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.row_key import row_key
 from selfmaint.warehouse.situation import Situation
@@ -58,12 +60,13 @@ class Others(Generic[D]):
     again: list[View] = field(default_factory=list)
     now: Catalog | None = None
     _plans: dict[str, Plan] = field(default_factory=dict)
+    _above: dict[str, Plan] = field(default_factory=dict)
     _moved: frozenset[str] = frozenset()
 
     @property
     def names(self) -> frozenset[str]:
         """The names of all of these views."""
-        return frozenset(self._plans) | {view.name for view in self.again}
+        return frozenset(self._plans) | frozenset(self._above) | {view.name for view in self.again}
 
     @property
     def views(self) -> list[View]:
@@ -88,10 +91,36 @@ class Others(Generic[D]):
             plans, reasons = plans_by_keys(self.warehouse, views, self.situation)
             self._plans |= plans
             self.reasons |= reasons
+            plans = {**plans, **self._planned_above([view for view in views if view.name not in plans])}
         left = [view for view in views if view.name not in plans]
         again = left if self.recompute else self._over_followed_views(left, views)
         require_recomputable(self.warehouse, again, verdicts, self.now)
         self.again += again
+
+    def _planned_above(self, left: Sequence[View]) -> dict[str, Plan]:
+        """Of views that are not followed by keys of tables alone, how those are that read views that are followed."""
+        catalog = self.warehouse.catalog
+        waiting = [view for view in left if _reads_both(catalog, view)]
+        found: dict[str, Plan] = {}
+        while waiting:
+            lost = {view.name for view in (*left, *self.again) if view.name not in found}
+            below = (
+                {name for view in waiting for name in reads(catalog, view)} - catalog.relations.keys() - lost
+            )
+            over = with_views_as_tables(self.warehouse, below, {})
+            situation = changing(self.warehouse, self.situation, below)
+            plans, reasons = plans_by_keys(over, waiting, situation, below)
+            others = {
+                view.name: set(reads(catalog, view)) - over.catalog.relations.keys() for view in waiting
+            }
+            unlike = {name: _unlike_tables(sorted(its), lost) for name, its in others.items() if its}
+            self.reasons |= {**reasons, **unlike}
+            if not plans:
+                break
+            found |= plans
+            waiting = [view for view in waiting if view.name not in plans]
+        self._above |= found
+        return found
 
     def add_moved(self, moved: Moved, verdicts: Mapping[str, Verdict]) -> None:
         """Takes the views whose definitions say something else now.
@@ -123,7 +152,7 @@ class Others(Generic[D]):
         catalog, situation = self.warehouse.catalog, self.situation
         names = set(reads(catalog, view))
         bases = names & set(catalog.relations) - self.told
-        lost = {other.name for other in others} - set(self._plans) - {view.name}
+        lost = {other.name for other in others} - set(self._plans) - set(self._above) - {view.name}
         at_rest = set(self.warehouse.readable) - situation.inserted - situation.deleted
         if bases and not (self.most_keys and bases <= at_rest):  # 0: no base row is to be read
             return False
@@ -141,36 +170,88 @@ class Others(Generic[D]):
             SourceError: a source that does not answer, or is in another state (SM402).
         """
         found = followed_by_keys(self.warehouse, update, self._plans, progress, self.most_keys)
-        self.reasons |= found.failed
-        failed = [view for view in self.warehouse.catalog.views if view.name in found.failed]
+        self._fail(found.failed, verdicts)
+        return found
+
+    def _fail(self, why: Mapping[str, str], verdicts: Mapping[str, Verdict]) -> None:
+        """Recomputes views that keys did not follow, if that may be."""
+        self.reasons |= why
+        failed = [view for view in self.warehouse.catalog.views if view.name in why]
         again = failed if self.recompute else [v for v in failed if self._reads_followed_views(v, failed)]
         if left := [view for view in failed if view not in again]:
-            raise NotMaintainedError([_failed(view, found.failed[view.name]) for view in left], verdicts)
+            raise NotMaintainedError([_failed(view, why[view.name]) for view in left], verdicts)
         require_recomputable(self.warehouse, again, verdicts, self.now)
         self.again += again
-        return found
 
     def computed(
         self,
         update: Update[D],
         deltas: Mapping[str, Delta[D]],
+        verdicts: Mapping[str, Verdict],
         contents: Callable[[View, Delta[D]], D],
         progress: Callable[[str], None],
-    ) -> tuple[dict[str, KeyedDelta[D]], Anew[D]]:
-        """What becomes of the views that are recomputed: of some the rows that change, of the others all.
+    ) -> tuple[ByKeys[D], Anew[D]]:
+        """What becomes of the views over views, and of those that are recomputed: of some only the rows that change.
 
         Raises:
+            NotMaintainedError: SM404 one can be followed no further, and is not to be recomputed, or cannot be.
             SourceError: a source that does not answer, or is in another state (SM402).
             InputError: SM404 a query that cannot be run; SM104 one with other columns.
         """
+        found = self._followed_above(update, deltas, verdicts, progress)
+        known = {**deltas, **{name: one.delta for name, one in found.followed.items()}}
         unmoved = [view for view in self.again if view.name not in self._moved]
-        by_rows = followed_by_rows(self.warehouse, update, unmoved, deltas)
-        known = {**deltas, **{name: one.delta for name, one in by_rows.items()}}
+        by_rows = followed_by_rows(self.warehouse, update, unmoved, known)
+        known |= {name: one.delta for name, one in by_rows.items()}
         again = [view for view in self.again if view.name not in by_rows]
         anew = recomputed_views(
             self.warehouse, update, again, lambda view: contents(view, known[view.name]), progress, self.now
         )
-        return by_rows, anew
+        return replace(found, followed={**found.followed, **by_rows}), anew
+
+    def _followed_above(
+        self,
+        update: Update[D],
+        deltas: Mapping[str, Delta[D]],
+        verdicts: Mapping[str, Verdict],
+        progress: Callable[[str], None],
+    ) -> ByKeys[D]:
+        """Follows views over views by keys, each after those that it reads; see `followed`."""
+        catalog, waiting = self.warehouse.catalog, dict(self._above)
+        followed: dict[str, KeyedDelta[D]] = {}
+        every: list[Read] = []
+        while waiting:
+            known = {**deltas, **{name: one.delta for name, one in followed.items()}}
+            below = {
+                name: set(reads(catalog, catalog.view(name))) - catalog.relations.keys() for name in waiting
+            }
+            ready = {name: plan for name, plan in waiting.items() if below[name] <= known.keys()}
+            if not ready:
+                break
+            its = {name: known[name] for name in set().union(*(below[view] for view in ready))}
+            over = with_views_as_tables(self.warehouse, its, its)
+            found = followed_by_keys(
+                over, with_changes_of_views(update, its), ready, progress, self.most_keys
+            )
+            followed |= found.followed
+            every += found.reads
+            self._fail(found.failed, verdicts)
+            waiting = {name: plan for name, plan in waiting.items() if name not in ready}
+        self._fail(dict.fromkeys(waiting, "a view that it reads is recomputed"), verdicts)
+        return ByKeys(followed, {}, tuple(every))
+
+
+def _reads_both(catalog: Catalog, view: View) -> bool:
+    """Whether a view reads base relations, and views besides."""
+    names = set(reads(catalog, view))
+    return not names.isdisjoint(catalog.relations) and not names <= catalog.relations.keys()
+
+
+def _unlike_tables(names: Sequence[str], lost: Collection[str]) -> str:
+    """Why some views are not read by keys, as tables are."""
+    name = next((name for name in names if name in lost), names[0])
+    why = "which is not followed itself" if name in lost else "of which equal rows may be kept"
+    return f"it reads the view `{name}`, {why}"
 
 
 def _moved(view: View, why: str) -> Diagnostic:

@@ -135,7 +135,7 @@ def _has_one_result(catalog: Catalog, query: TextQuery | NotToRun) -> bool:
     if not isinstance(query, TextQuery):
         return False
     return has_one_result(query) or has_one_result_by_keys(
-        query, {**tables_of(catalog), **tables_of_views(catalog)}
+        query, {**tables_of(catalog.relations), **tables_of_views(catalog)}
     )
 
 

@@ -12,6 +12,7 @@ import duckdb
 
 from datalog.sql.duckdb import UnlikeSparkError
 from datalog.sql.duckdb.relations import LOST, NARROW
+from datalog.sql.duckdb.strings import OTHERWISE
 from selfmaint.duckdb.file_marks import Mark, mark
 from selfmaint.errors import Code, InputError, input_error
 
@@ -50,6 +51,9 @@ def as_input_error(failure: duckdb.Error, files: Mapping[str, Mark | None]) -> I
         hint = "declare a wider type for its column, or correct the value"
         return input_error(Code.COLUMNS_DIFFER, f"a value is not read: {line}", hint)
     if isinstance(failure, _VALUES) and not named:
+        if OTHERWISE in line:
+            hint = "use the Spark engine: `--engine spark`; or take it out of the view, and compute it where it is read"
+            return input_error(Code.COLUMNS_DIFFER, f"a value cannot be computed here: {line}", hint)
         hint = "guard it in the view that computes it: `x / nullif(y, 0)`, or a type that holds the value"
         return input_error(Code.COLUMNS_DIFFER, f"a value cannot be computed: {line}", hint)
     other = next((file for file in named or files if mark(file) != files[file]), None)

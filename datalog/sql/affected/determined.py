@@ -18,6 +18,7 @@ from datalog.sql.affected.plan import (
     OneRow,
     Plan,
     Project,
+    Query,
     Scan,
     Table,
     Windows,
@@ -25,6 +26,7 @@ from datalog.sql.affected.plan import (
     equalities,
     every,
     linked,
+    never_null,
     number_of,
 )
 from datalog.sql.affected.read import plan_of_text
@@ -64,6 +66,24 @@ def has_one_result_by_keys(query: TextQuery, tables: Mapping[str, Table]) -> boo
         else _gives_the_same(one, used)
         for one in operators
     )
+
+
+def key_of(query: Query) -> tuple[int, ...] | None:
+    """Positions of columns in which no two rows of a query are equal, null being a value; None if keys tell none."""
+    numbers = [number for _, number in query.outputs]
+    kept = list(range(len(numbers)))
+    if not determine(query.plan, numbers):
+        return None
+    for place in reversed(range(len(numbers))):
+        fewer = [one for one in kept if one != place]
+        if determine(query.plan, [numbers[one] for one in fewer]):
+            kept = fewer
+    return tuple(kept)
+
+
+def nullable_outputs(query: Query) -> frozenset[int]:
+    """Positions of a query's columns that may be null, as far as is declared."""
+    return frozenset(i for i, (_, number) in enumerate(query.outputs) if not never_null(query.plan, number))
 
 
 def _used(plan: Plan) -> Iterator[int]:

@@ -39,7 +39,9 @@ from datalog.sql.views.named_windows import windows_written_out
 
 _MARK = "selfmaint_relation_"
 _QUERY_PARTS = frozenset({"with_", "order", "sort", "limit", "offset"})
-_SELECT_PARTS = frozenset({"expressions", "from_", "joins", "where", "group", "having", "distinct", "hint"})
+_SELECT_PARTS = frozenset(
+    {"expressions", "from_", "joins", "where", "group", "having", "qualify", "distinct", "hint"}
+)
 _KINDS = {"": "inner", "INNER": "inner", "CROSS": "inner", "OUTER": "inner", "SEMI": "semi", "ANTI": "anti"}
 _COMBINED: Mapping[type[exp.Expr], OneOf["union", "except", "intersect"]] = {
     exp.Union: "union",
@@ -155,20 +157,19 @@ class _Reading:
         _require(tree, _QUERY_PARTS | _SELECT_PARTS)
         plan, scope = self._from(tree, ctes, around)
         making = self._selecting
-        if tree.args.get("where") is not None:
-            plan = making.filtered(plan, self._inner.tests(tree.args["where"].this, scope, ctes, plan))
+        plan = making.filtered(plan, self._tests(tree, "where", scope, ctes, plan))
         names, items, aliases = self._items(tree, scope, ctes)
-        having: list[exp.Expr] = []
+        chosen = self._tests(tree, "qualify", replace(scope, aliases=aliases), ctes, plan)
         is_grouped = tree.args.get("group") is not None or tree.args.get("having") is not None
-        if is_grouped or making.has_aggregates(items):
+        if is_grouped or making.has_aggregates([*items, *chosen]):
             groups, sets = self._groups(tree, scope, items, aliases, ctes)
             above = replace(scope, aliases=aliases, aliases_first=True)
-            if tree.args.get("having") is not None:
-                having = self._inner.tests(tree.args["having"].this, above, ctes, plan)
-            plan, over = making.grouped(plan, groups, sets, [*items, *having])
-            items, having = over[: len(items)], over[len(items) :]
-            plan = making.filtered(plan, having)
-        plan, items = making.with_windows(plan, items)
+            having = self._tests(tree, "having", above, ctes, plan)
+            plan, over = making.grouped(plan, groups, sets, [*items, *chosen, *having])
+            items, chosen = over[: len(items)], over[len(items) : len(items) + len(chosen)]
+            plan = making.filtered(plan, over[len(items) + len(chosen) :])
+        plan, over = making.with_windows(plan, [*items, *chosen])
+        items, plan = over[: len(items)], making.filtered(plan, over[len(items) :])
         made: Plan = making.projected(plan, items)
         outputs = tuple(zip(names, made.columns, strict=True))
         if tree.args.get("distinct") is not None:
@@ -176,6 +177,11 @@ class _Reading:
                 raise UnknownShapeError("it has DISTINCT ON")
             made = Distinct(made)
         return Query(made, outputs)
+
+    def _tests(self, tree: exp.Select, part: str, scope: Scope, ctes: Ctes, plan: Plan) -> list[exp.Expr]:
+        """The conditions of a clause."""
+        its = tree.args.get(part)
+        return [] if its is None else self._inner.tests(its.this, scope, ctes, plan)
 
     def _items(
         self, tree: exp.Select, scope: Scope, ctes: Ctes

@@ -1,7 +1,8 @@
 """Functions of texts as Spark has them: what DuckDB has of the same value for every text, and what is made of that.
 
 DuckDB counts characters as Spark does, by code points, but for `reverse`. Refused: numbers and separators that are not
-written out. An error when they come: `initcap`, `lower` and `upper` of texts that are not ASCII.
+written out. An error when they come: `lower` and `upper` of texts with letters of which the two differ, `initcap` of
+texts that are not ASCII.
 """
 
 from __future__ import annotations
@@ -28,9 +29,63 @@ def texts(arguments: Sequence[Typed]) -> list[exp.Expr]:
     return [as_type(tree, kind, _STRING) for tree, kind in arguments]
 
 
+_BLOCKS = (
+    *(
+        (0x0000, 0x024F),
+        (0x0300, 0x058F),
+        (0x0590, 0x109F),
+        (0x1100, 0x11FF),
+        (0x1E00, 0x1EFF),
+        (0x2000, 0x2BFF),
+    ),
+    *((0x2E80, 0xA4CF), (0xAC00, 0xD7A3), (0xF900, 0xFAFF), (0xFE00, 0xFE0F), (0xFF00, 0xFFEF)),
+    *((0x1F000, 0x1FAFF), (0x20000, 0x3134F)),
+)
+"""The scripts of living languages but Georgian, signs and pictures: of these every letter was held against Spark's."""
+_DIFFER = (
+    *(
+        (0x00DF, 0x00DF),
+        (0x0130, 0x0130),
+        (0x0149, 0x0149),
+        (0x019B, 0x019B),
+        (0x01C4, 0x01CC),
+        (0x01F0, 0x01F3),
+    ),
+    *((0x0345, 0x0345), (0x0390, 0x0390), (0x03A3, 0x03A3), (0x03B0, 0x03B0), (0x03F4, 0x03F4)),
+    *((0x0587, 0x0587), (0x1E96, 0x1E9A), (0x1E9E, 0x1E9E), (0x2126, 0x2126), (0x212A, 0x212B)),
+)
+"""Letters among them that become several, or others at the end of a word, or differ from one version to the next."""
+
+
+OTHERWISE = "is another one in Spark"
+"""What is said of a value that is not computed."""
+
+
+def _alike() -> str:
+    parts: list[tuple[int, int]] = []
+    for low, high in sorted([*_BLOCKS, *_DIFFER]):
+        if (low, high) in _DIFFER:
+            first, last = parts.pop()
+            parts += [(first, low - 1), (high + 1, last)]
+        else:
+            parts.append((low, high))
+    return "[" + "".join(f"\\x{{{low:x}}}-\\x{{{high:x}}}" for low, high in parts) + "]*"
+
+
+ALIKE = _alike()
+"""The pattern of texts of which all letters have the same upper and lower case in Spark and DuckDB."""
+
+
+def only_alike(function: str, tree: exp.Expr, value: exp.Expr) -> exp.Expr:
+    """A value, or an error where a text has letters of which Spark has other ones."""
+    message = f"`{function}` of a text with such letters {OTHERWISE}"
+    test = filled("strlen(:x) <> length(:x) AND NOT regexp_full_match(:x, :alike)", x=tree, alike=ALIKE)
+    return unless(test, exp.Literal.string(message), value)
+
+
 def only_ascii(function: str, tree: exp.Expr, value: exp.Expr) -> exp.Expr:
     """A value, or an error where a text is not ASCII."""
-    message = f"`{function}` of a text that is not ASCII differs from Spark's"
+    message = f"`{function}` of a text that is not ASCII {OTHERWISE}"
     return unless(filled("strlen(:x) <> length(:x)", x=tree), exp.Literal.string(message), value)
 
 
@@ -119,7 +174,7 @@ def _words(function: str, arguments: Sequence[Typed]) -> exp.Expr:
 
 def _cased(function: str, arguments: Sequence[Typed]) -> exp.Expr:
     (tree,) = texts(arguments)
-    return only_ascii(function, tree, call(function, tree))
+    return only_alike(function, tree, call(function, tree))
 
 
 STRINGS_OF: Mapping[str, Callable[[str, Sequence[Typed]], exp.Expr]] = {

@@ -102,13 +102,12 @@ JOIN_HINT = (
     "show a key of the kept side, and a column of the other one that is never null: then it is analysed"
 )
 _FULL_HINT = "keep two views: a LEFT JOIN, and the rows of the other side without a match"
-_NUMBERED = "number the rows in a query in FROM, and choose by that number in its WHERE"
+_TOLD_HINT = (
+    "store views that tell all rows of the tables, as `SELECT * FROM t`: it is computed from these then"
+)
 _KINDS: Mapping[type[exp.Expr], tuple[str, str]] = {
-    exp.Window: (
-        "a window function",
-        "store views that tell all rows of the tables, as `SELECT * FROM t`: it is computed from these then",
-    ),
-    exp.Qualify: ("QUALIFY", _NUMBERED),
+    exp.Window: ("a window function", _TOLD_HINT),
+    exp.Qualify: ("QUALIFY", _TOLD_HINT),
     exp.Except: ("EXCEPT", "keep the two sides as two views"),
     exp.Lateral: ("a lateral view or join", "unnest into a table before, and join that"),
     exp.TableSample: ("TABLESAMPLE", "the rows differ at each reading: leave it out"),
@@ -126,7 +125,7 @@ _MOMENTS = (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentUser, exp.CurrentT
 _PARTS: Mapping[str, tuple[str, str]] = {
     "limit": ("LIMIT", "leave it out, and limit when reading the view"),
     "offset": ("OFFSET", "leave it out, and skip rows when reading the view"),
-    "qualify": ("QUALIFY", _NUMBERED),
+    "qualify": ("QUALIFY", _TOLD_HINT),
     "laterals": ("LATERAL VIEW", "unnest into a table before, and join that"),
     "pivots": ("PIVOT", "one `sum(case when ... then ... end)` for each column says the same"),
     "sample": ("TABLESAMPLE", "the rows differ at each reading: leave it out"),

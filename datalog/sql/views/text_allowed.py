@@ -67,7 +67,17 @@ _WRITTEN_OTHERWISE = {
 
 _CLAUSES = {
     *(exp.Select, exp.From, exp.Join, exp.Table, exp.TableAlias, exp.Identifier, exp.Subquery, exp.Where),
-    *(exp.Group, exp.Having, exp.Distinct, exp.Union, exp.Intersect, exp.Except, exp.With, exp.CTE),
+    *(
+        exp.Group,
+        exp.Having,
+        exp.Qualify,
+        exp.Distinct,
+        exp.Union,
+        exp.Intersect,
+        exp.Except,
+        exp.With,
+        exp.CTE,
+    ),
     *(exp.Values, exp.Tuple, exp.Order, exp.Ordered, exp.Sort, exp.Cluster, exp.Distribute, exp.Limit),
     *(exp.Offset, exp.Rollup, exp.Cube, exp.GroupingSets, exp.Lateral, exp.Pivot, exp.PivotAlias),
     *(exp.UnpivotColumns, exp.Hint, exp.Window, exp.WindowSpec, exp.WithinGroup, exp.Filter, exp.IgnoreNulls),

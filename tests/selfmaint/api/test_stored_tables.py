@@ -22,7 +22,7 @@ CREATE VIEW doubled AS SELECT customer, id + id AS twice FROM sale;
 
 def test_rows_differ_in_keys_and_in_what_they_are_grouped_by() -> None:
     catalog = catalog_of_sql(read_sql(PROGRAM))
-    tables = {**tables_of(catalog), **tables_of_views(catalog)}
+    tables = {**tables_of(catalog.relations), **tables_of_views(catalog)}
     found = {name: [tuple(its.columns[i] for i in key) for key in its.keys] for name, its in tables.items()}
     assert found["customer"] == [("id",)]  # `code` may be null more than once
     assert found["event"] == []

@@ -51,6 +51,11 @@ QUERIES = [
     "select id, p - (select avg(p) from sale) as d from sale where p >= (select avg(p) from sale where i > 0)",
     "select id, c from sale where c not in (select i from sale where id > 3) or a in (select a from sale where i = 1)",
     "select s.id, t.m from sale s cross join (select max(a) as m, count(*) as n from sale) t where s.a = t.m",
+    "select id, a from sale qualify row_number() over (partition by c order by a desc, id) = 1",
+    "select id, rank() over (partition by i order by a) as r from sale where a > 0 qualify r = 1 and a < 4",
+    "select distinct c from sale qualify count(*) over w > 5 window w as (partition by c, i)",
+    "select i, sum(a) as t, rank() over (order by sum(a)) as r from sale group by i having count(*) > 2 qualify r < 3",
+    "select id, c as a, i as b from sale qualify lag(b) over (partition by sale.a order by id) = b",
     "select s.id, t.a as b from sale s full join sale t on s.c = t.i and s.id = t.id",
 ]
 

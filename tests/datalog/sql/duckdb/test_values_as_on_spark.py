@@ -482,11 +482,6 @@ def test_a_number_of_more_than_38_digits_is_refused(rule: str, engine: SparkEngi
         assert failed.value.diagnostics[0].code in (Code.COLUMNS_DIFFER, Code.ENGINE_DIFFERS)
 
 
-def test_upper_of_what_is_not_ascii_is_an_error_without_spark(duck: DuckEngine) -> None:
-    with pytest.raises(InputError, match="ASCII"):
-        duck.evaluate_view(view("select upper(u) as x from t"), loaded(duck), {T: types()})
-
-
 TEXTS: dict[str, tuple[str, str]] = {
     "i1": ("tinyint", "-128 +7 127 0"),
     "i8": ("bigint", "-9223372036854775808 9223372036854775807 007 -0"),

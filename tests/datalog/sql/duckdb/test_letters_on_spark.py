@@ -1,0 +1,79 @@
+"""Upper and lower case: DuckDB's letters are Spark's, or it is an error."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sqlglot import exp
+
+from datalog.model import ColumnType, Predicate, TypeName
+from datalog.sql.duckdb.strings import ALIKE, only_alike
+from datalog.sql.views import SqlText, read_sql
+from selfmaint.duckdb import DuckEngine
+from selfmaint.engine.protocol import Facts
+from selfmaint.errors import Code, InputError
+from tests.plain_duckdb import plain_duckdb
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+T, TEXT = Predicate("t"), [ColumnType(TypeName.STRING)]
+TABLE = SqlText("create table t (u string);", "t")
+
+
+def cased(function: str, text: str) -> object:
+    """What DuckDB's engine gives for one text."""
+    engine = DuckEngine(most_few=0)
+    given = Facts({T: engine.load([(text,)], ["u"], TEXT)})
+    (definition,) = read_sql([TABLE, SqlText(f"select {function}(u) as x from t", "v")]).views
+    ((found,),) = engine.sample(engine.evaluate_view(definition, given, {T: TEXT}), 1)
+    return found
+
+
+def test_letters_with_accents() -> None:
+    assert cased("upper", "jos\u00e9 \u0142\u00f3d\u017a \u043c\u0438\u0440") == (
+        "JOS\u00c9 \u0141\u00d3D\u0179 \u041c\u0418\u0420"
+    )
+    assert cased("lower", "\u00c4RGER \U0001f600 \u65e5\u672c") == "\u00e4rger \U0001f600 \u65e5\u672c"
+
+
+@pytest.mark.parametrize("text", ["stra\u00dfe", "\u039f\u0394\u039f\u03a3", "\u0130", "\u10d0", "\ufb01"])
+def test_letters_of_which_spark_makes_others_are_an_error(text: str) -> None:
+    for function in ("upper", "lower", "initcap"):
+        with pytest.raises(InputError, match=f"`{function}` of a text") as failed:
+            cased(function, text)
+        assert failed.value.diagnostics[0].code is Code.COLUMNS_DIFFER
+        assert "--engine spark" in str(failed.value.diagnostics[0].hint)
+
+
+def test_the_case_of_all_other_letters_is_sparks(spark: SparkSession, tmp_path: Path) -> None:
+    """Alone, between others, and at random beside each other; by either of Spark's libraries."""
+    pattern = re.compile(re.sub(r"\\x\{(\w+)\}", lambda its: f"\\U{int(its[1], 16):08x}", ALIKE))
+    letters = (chr(number) for number in range(1, 0x110000) if not 0xD800 <= number < 0xE000)
+    alike = [letter for letter in letters if pattern.fullmatch(letter)]
+    assert len(alike) > 100_000
+    chosen = Random(1)
+    words = ["".join(chosen.choices(alike[:3000], k=6)) for _ in range(3000)]
+    texts = [*alike, *(f"a{letter}b" for letter in alike), *words]
+    pq.write_table(pa.table({"t": texts}), tmp_path / "texts.parquet")
+    calls = {
+        name: only_alike(name, exp.column("t"), exp.func(name, exp.column("t")))
+        for name in ("lower", "upper")
+    }
+    items = ", ".join(f"{call.sql('duckdb')} as {name}" for name, call in calls.items())
+    with plain_duckdb() as plain:
+        found = plain.sql(f"select t, {items} from '{tmp_path}/texts.parquet' order by t").to_arrow_table()
+        for library in ("true", "false"):
+            spark.conf.set("spark.sql.icu.caseMappings.enabled", library)
+            try:
+                frame = spark.read.parquet(str(tmp_path / "texts.parquet"))
+                right = frame.selectExpr("t", "lower(t) as lower", "upper(t) as upper").toArrow()
+            finally:
+                spark.conf.unset("spark.sql.icu.caseMappings.enabled")
+            assert right.sort_by("t").equals(found.sort_by("t").cast(right.schema))

@@ -1,0 +1,77 @@
+"""Views over stored views and tables, followed by keys: what plain DuckDB gives for random queries over both."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+
+from selfmaint import SourceError
+from selfmaint.api import others
+from tests.effort import effort
+from tests.keyed_queries import COLUMNS, Outcome, changed, database, maintained
+from tests.random_queries import Maker
+
+BELOW = {
+    "groups": "select b as p, count(*) as q, sum(c) as n, count(c) as m from r group by b",
+    "distinct values": "select b as p, count(distinct c) as q, max(a) as n, min(c) as m from r group by b",
+    "windows": "select a as p, b as q, row_number() over (partition by b order by c, a) as n, c as m from r",
+    "left join": "select r.a as p, r.b as q, s.f as n, s.d as m from r left join s on r.b = s.f",
+    "shown rows": "select r.a as p, r.b as q, s.f as n, s.e as m from r join s on r.c = s.f",
+    "all rows": "select distinct b as p, c as q, b as n, c as m from r where c > 0",
+    "left out": "select b as p, count(*) as q, max(c) as n, min(c) as m from r group by b having count(*) > 1",
+    "not there": "select f as p, d as q, e as n, f as m from s where not exists (select 1 from t where t.x = s.f)",
+}
+"""Queries with columns `p`, `q`, `n` and `m`."""
+TRIALS = effort(6, 60)
+
+
+def trial(seed: str) -> tuple[str, Outcome | None]:
+    random = Random(seed)
+    below = {name: BELOW[random.choice(sorted(BELOW))] for name in ("u", "w")[: random.choice([1, 1, 2])]}
+    tables = {**COLUMNS, **dict.fromkeys(below, ("p", "q", "n", "m"))}
+    maker = Maker(random, tables, (*COLUMNS, *below, *below))
+    text = (
+        maker.sums(random.choice([1, 2])) if random.random() < 0.3 else maker.query(random.choice([1, 2, 2]))
+    )
+    before = database(random)
+    after = changed(random, before)
+    is_after, shown = random.random() < 0.6, f"{below}: {text}"
+    try:
+        return shown, maintained(text, before, after, source_is_after=is_after, below=below)
+    except SourceError:  # what the decision itself reads has to be after the update
+        assert not is_after
+        return shown, None
+
+
+@pytest.mark.parametrize("seed", range(effort(6, 30)))
+def test_views_over_views_and_tables_are_what_recomputing_gives(seed: int) -> None:
+    for number in range(TRIALS):
+        text, outcome = trial(f"{seed}.{number}")
+        assert outcome is None or outcome.found == outcome.right, text
+
+
+def test_many_of_them_are_followed() -> None:
+    ways = Counter[str]()
+    for number in range(40):
+        text, outcome = trial(f"ways.{number}")
+        if outcome is not None:
+            assert outcome.found == outcome.right, text
+            ways[outcome.how] += 1
+    assert ways["keyed"] > 3
+    assert ways["added up"]
+
+
+def test_a_change_of_a_view_that_is_overlooked_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That the trials can fail."""
+    monkeypatch.setattr(others, "with_changes_of_views", lambda update, _deltas: update)
+    below = {"u": BELOW["distinct values"]}
+    text = "select t.x, t.y, max(u.q) as q from t join u on t.x = u.p group by t.x, t.y"
+    wrong = 0
+    for number in range(60):
+        random = Random(number)
+        before = database(random)
+        outcome = maintained(text, before, changed(random, before), below=below)
+        wrong += outcome.found != outcome.right
+    assert wrong
