@@ -26,11 +26,12 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, unique
 
 from datalog.model.expressions import Aggregate, Condition, Expression, aggregates_of, expression_variables
-from datalog.model.literals import Atom, Literal
+from datalog.model.literals import Atom, Literal, Negation
 from datalog.model.predicates import Predicate, Version
 from datalog.model.rules import Rule
 from datalog.model.spans import Span
-from datalog.model.terms import Constant, Variable
+from datalog.model.substitution import apply_literal, variables_of
+from datalog.model.terms import Constant, Term, Variable
 
 
 @unique
@@ -265,9 +266,28 @@ class AntiJoin:
     references: bool
     once: bool
 
+    @property
+    def definition(self) -> ViewDefinition | None:
+        """The view as one definition, by `not` some atoms; None where it is computed what has a match."""
+        (one,), (other,) = self.kept.blocks, self.barred.blocks
+        compared = [one.outputs[i] for i in self.join]
+        pairs = dict(zip(other.outputs, compared, strict=True))
+        if other.filters or len(pairs) < len(self.join) or not _are_variables([*pairs, *compared]):
+            return None
+        inside = variables_of(other.core.body)
+        image: dict[Variable, Term] = {v: Variable(f"Other{i}") for i, v in enumerate(inside)}
+        image |= {b: a for b, a in pairs.items() if isinstance(a, Variable) and isinstance(b, Variable)}
+        denied = Negation(tuple(apply_literal(image, literal) for literal in other.core.body))
+        core = replace(one.core, body=(*one.core.body, denied))
+        return replace(self.kept, blocks=(replace(one, core=core),))
+
     def over(self, change: Callable[[ViewDefinition], ViewDefinition]) -> AntiJoin:
         """The same with the definitions changed."""
         return replace(self, kept=change(self.kept), barred=change(self.barred))
+
+
+def _are_variables(outputs: Iterable[Expression]) -> bool:
+    return all(isinstance(one, Variable) for one in outputs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,9 +161,17 @@ def contradiction(one: Examined, verdict: Verdict) -> Diagnostic:
 
 
 def _evaluated(catalog: Catalog) -> Catalog:
-    """The catalog without the views of which only the text is known: no "yes" rests on what they hold."""
+    """The catalog without the views of which only the text is known: no "yes" rests on what they hold.
+
+    It does on rows without a match: of these it is known what they are.
+    """
     apart = catalog.sides_as_views
-    return without(apart, {v.name for v in apart.views if isinstance(v.definition, OpaqueView)})
+    return without(apart, {v.name for v in apart.views if _is_text(v)})
+
+
+def _is_text(view: View) -> bool:
+    its = view.definition
+    return isinstance(its, OpaqueView) and (its.anti is None or its.anti.definition is None)
 
 
 def _skipped(verdict: Verdict, texts: Collection[str]) -> str | None:

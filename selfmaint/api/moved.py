@@ -17,7 +17,8 @@ from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, input_error
 from selfmaint.warehouse import clock
-from selfmaint.warehouse.catalog import Catalog, View, reads
+from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.reads import reads
 
 if TYPE_CHECKING:
     from selfmaint.api.store import OpenStore

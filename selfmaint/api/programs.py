@@ -77,6 +77,7 @@ def _catalog_of_rules(program: Program) -> Catalog:
 def catalog_of_sql(found: SqlViews) -> Catalog:
     """The catalog of what texts of SQL define."""
     from datalog.rewrite.numbered import numbered, over_numbered, require_unnumbered
+    from selfmaint.duckdb.small_databases import SmallDatabases
 
     require_unnumbered(found.declarations)
     views = {*(view.name for view in found.views), *(view.name for view in found.opaque)}
@@ -94,7 +95,8 @@ def catalog_of_sql(found: SqlViews) -> Catalog:
     )
     made = catalog(Program((), declared, definitions), opaque, found.warnings)
     undone = (one for name, its in found.undone.items() if name not in made.outer for one in its)
-    return replace(made, remarks=(*made.remarks, *undone))
+    texts = SmallDatabases() if opaque else None
+    return replace(made, remarks=(*made.remarks, *undone), texts=texts)
 
 
 def _catalog_of_texts(

@@ -23,7 +23,8 @@ from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.store.place import Place
 from selfmaint.store.stored_tables import Commit, TableFiles
-from selfmaint.warehouse.catalog import Catalog, reads
+from selfmaint.warehouse.catalog import Catalog
+from selfmaint.warehouse.reads import reads
 from selfmaint.warehouse.row_key import row_key
 from selfmaint.warehouse.written import written
 

@@ -23,7 +23,8 @@ from selfmaint.fallback.recompute import Recomputing, obstacles
 from selfmaint.store.expected import nothing_stored
 from selfmaint.store.place import Place
 from selfmaint.store.stored_tables import Commit
-from selfmaint.warehouse.catalog import Catalog, View, reads
+from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.reads import reads
 from selfmaint.warehouse.situation import Situation
 
 if TYPE_CHECKING:

@@ -35,7 +35,8 @@ from selfmaint.api.warehouse import Warehouse
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, input_error
 from selfmaint.maintain import Delta, applied
-from selfmaint.warehouse.catalog import Catalog, GroupedView, View, reads
+from selfmaint.warehouse.catalog import Catalog, GroupedView, View
+from selfmaint.warehouse.reads import reads
 
 SHOWN_ROWS = 5
 """How many differing rows are fetched."""

@@ -29,7 +29,8 @@ from selfmaint.fallback.settle import Readable
 from selfmaint.fallback.told import NAME
 from selfmaint.maintain import Delta, applied
 from selfmaint.sources.protocol import Read
-from selfmaint.warehouse.catalog import BaseRelation, View, reads
+from selfmaint.warehouse.catalog import BaseRelation, View
+from selfmaint.warehouse.reads import reads
 from selfmaint.warehouse.situation import Situation
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum, unique
 
-from selfmaint.warehouse.catalog import Catalog, View, reads
+from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.reads import reads
 from selfmaint.warehouse.situation import Situation
 
 

@@ -33,7 +33,7 @@ from functools import cached_property
 from datalog.budget import BudgetSpentError, left, limit
 from datalog.graphs import components
 from datalog.model import Declaration, OpaqueView, Program, Rule, TextQuery
-from selfmaint.audit.candidates import Candidates
+from selfmaint.audit.candidates import Candidate, Candidates
 from selfmaint.audit.cell import Cell
 from selfmaint.audit.changes import ANYTHING, Change, Kind, relations_of, updatable
 from selfmaint.audit.choices import Choices
@@ -42,7 +42,8 @@ from selfmaint.audit.fewest import Fewest
 from selfmaint.audit.group_search import GroupSearch
 from selfmaint.countermodel.databases import Evaluation
 from selfmaint.decide.decision import Decision
-from selfmaint.warehouse.catalog import BaseRelation, Catalog, GroupedView, View, reads
+from selfmaint.warehouse.catalog import BaseRelation, Catalog, GroupedView, View
+from selfmaint.warehouse.reads import reads
 from selfmaint.warehouse.situation import Situation
 
 
@@ -108,8 +109,10 @@ def without_aggregates(catalog: Catalog) -> Catalog:
 
 
 def _without_aggregates(view: View) -> View:
+    if isinstance(view.definition, OpaqueView):  # what it holds in a least warehouse is not known
+        return replace(view, definition=replace(view.definition, anti=None))
     if not isinstance(view, GroupedView):
-        return view
+        return replace(view, shown_groups=None)
     block, columns, is_total = view.grouped.block, view.grouped.columns, view.grouped.is_total
     if block.filters:  # a stored group has a row that passes them, which a least warehouse need not have
         block, columns, is_total = replace(block, groups=None), (), True
@@ -316,10 +319,18 @@ class Search:
         return Search(replace(self.catalog, views=views), self.known, self.quick, budget_s=self.budget_s)
 
     def _among_texts(self, view: View, change: Change) -> Outcome:
-        """The verdict without views of which only the text is known, where knowing them cannot change it (4)."""
+        """The verdict without views of which only the text is known, where knowing them cannot change it (4).
+
+        An example stays one if these views do not tell its two databases apart.
+        """
         found = self._plain.outcome(view, change)
         if not isinstance(found, Depends):
             return found
+        situation, its = change.situation(self.catalog, self.known), found.example
+        given = Candidate(its.first, its.inserted, its.deleted, its.present)
+        same = Replay(self.evaluation, situation, change).example(view.name, its.first, its.second, given)
+        if same is not None:
+            return replace(found, example=same, is_never=False)
         texts = (v.name for v in self.catalog.views if isinstance(v.definition, OpaqueView))
         return Unclear(
             tuple(f"only the text of `{name}` is known, and what it holds cannot be told" for name in texts)

@@ -14,6 +14,8 @@ Conditions of soundness:
 5. Rows of several views that show one key of a relation, with equal values there, are of the same row of it, and what
    each shows is in it. A key whose equal values may be written otherwise, as 0.0 and -0.0, is not taken. Where each
    view has a row for each row of the relation (condition 4), and they show all of its columns, it is wholly known.
+6. A row of a view of rows without a match is one of the relation that is kept. A group that a HAVING lets through has
+   rows as any other (condition 3). What such views do not show tells nothing.
 """
 
 from __future__ import annotations
@@ -27,11 +29,13 @@ from datalog.model import (
     Constant,
     Literal,
     NullTest,
+    OpaqueView,
     Predicate,
     Rule,
     Term,
     Variable,
     Version,
+    ViewDefinition,
     apply_atom,
     apply_literal,
     variables_of,
@@ -110,6 +114,12 @@ def _told(catalog: Catalog, view: View) -> Iterator[Contribution]:
     """What the rows of one view tell."""
     if isinstance(view, GroupedView) and not view.grouped.is_hidden:
         yield from _of_groups(catalog, view.core, view.grouped)
+    anti = view.definition.anti if isinstance(view.definition, OpaqueView) else None
+    if anti is not None and anti.definition is not None:  # the others are not examined
+        yield from _of_kept(view, anti.kept)
+    if view.shown_groups is not None:
+        its = _of_groups(catalog, view.shown_groups.core, view.shown_groups.grouped)
+        yield from (replace(one, is_exact=False, is_copy=False) for one in its)
     if view.limitation is None:
         for index, atom in enumerate(view.body):
             if set(variables_of([atom])) <= set(view.head.terms):
@@ -125,6 +135,21 @@ def _of_groups(catalog: Catalog, core: View, grouped: Grouped) -> Iterator[Contr
             is_exact = grouped.tells_absence
             is_copy = is_exact and _has_each_row(catalog, core, atom)
             yield replace(_contribution(core, index, stored), is_exact=is_exact, is_copy=is_copy)
+
+
+def _of_kept(view: View, kept: ViewDefinition) -> Iterator[Contribution]:
+    """Condition 6: what rows without a match tell of the one relation that they are of."""
+    (one,) = kept.blocks
+    (row,) = one.core.atoms
+    shown = (
+        its if isinstance(its, Variable | Constant) else Variable(f"Q{i}")
+        for i, its in enumerate(one.outputs)
+    )
+    stored = Atom(view.predicate, tuple(shown))
+    if set(variables_of([row])) <= set(stored.terms):
+        head = row.of(Version.KNOWN)
+        rule, meaning = Rule(head, (stored, *_guards(head))), Rule(head, one.core.body)
+        yield Contribution(view, 0, rule, meaning, is_exact=False)
 
 
 def _contribution(view: View, index: int, stored: Atom) -> Contribution:

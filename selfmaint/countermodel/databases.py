@@ -13,10 +13,11 @@ from functools import cached_property
 
 from datalog.evaluate import EvaluationError, Evaluator
 from datalog.evaluate.views import evaluate_view
-from datalog.model import ANY, Constant, OpaqueView, Predicate, Program, Row, Rule, ViewDefinition
+from datalog.model import ANY, AntiJoin, Constant, OpaqueView, Predicate, Program, Row, Rule, ViewDefinition
 from datalog.rewrite import guard_joins
-from selfmaint.warehouse.catalog import BaseRelation, Catalog, GroupedView, View, reads
+from selfmaint.warehouse.catalog import BaseRelation, Catalog, GroupedView, View
 from selfmaint.warehouse.constraints import Reference
+from selfmaint.warehouse.reads import reads
 
 Rows = Mapping[str, frozenset[Row]]
 """Rows by base relation; one that is missing is empty."""
@@ -153,19 +154,28 @@ class Evaluation:
             return Counter()
         if view.limitation is None or self.rules.rules_for(view.predicate):
             return Counter(evaluator.extension(view.predicate))
-        match view.definition:
-            case ViewDefinition() as definition:
-                bags = {Predicate(name): Counter(rows) for name, rows in database.items()}
-                bags |= {Predicate(name): rows for name, rows in before.items()}
-                types = {Predicate(r.name): r.types for r in self.catalog.relations.values()}
-                try:
+        bags = {Predicate(name): Counter(rows) for name, rows in database.items()}
+        bags |= {Predicate(name): rows for name, rows in before.items()}
+        types = {Predicate(r.name): r.types for r in self.catalog.relations.values()}
+        try:
+            match view.definition:
+                case ViewDefinition() as definition:
                     return evaluate_view(definition, bags, types)
-                except (EvaluationError, TypeError) as error:
-                    raise CannotEvaluateError(f"`{view.name}` cannot be computed: {error}") from error
-            case OpaqueView() | None:
-                raise CannotEvaluateError(
-                    f"only the text of `{view.name}` is known, and what it holds cannot be told"
-                )
+                case OpaqueView(anti=AntiJoin() as anti):
+                    barred = evaluate_view(anti.barred, bags, types)
+                    kept = evaluate_view(anti.kept, bags, types)
+                    return Counter(
+                        {r: n for r, n in kept.items() if tuple(r[i] for i in anti.join) not in barred}
+                    )
+                case _:
+                    found = self.catalog.texts and self.catalog.texts(view, self.catalog.relations, database)
+        except (EvaluationError, TypeError) as error:
+            raise CannotEvaluateError(f"`{view.name}` cannot be computed: {error}") from error
+        if found is None:
+            raise CannotEvaluateError(
+                f"only the text of `{view.name}` is known, and what it holds cannot be told"
+            )
+        return found
 
 
 def stored_rows(catalog: Catalog, contents: Contents) -> dict[str, frozenset[Row]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from datalog.evaluate import EvaluationError
-from datalog.model import Predicate, Row, Semantics, Version, ViewDefinition
+from datalog.model import OpaqueView, Predicate, Row, Semantics, Version, ViewDefinition
 from selfmaint.countermodel.databases import (
     CannotEvaluateError,
     Evaluation,
@@ -30,12 +30,14 @@ class Given:
     Attributes:
         situation: the kinds of facts known.
         known: the canonical database.
+        repeated: views of which equal rows are stored, and at hand once: these cannot be held against a database.
     """
 
     catalog: Catalog
     situation: Situation
     rows: Mapping[Predicate, frozenset[Row]]
     known: Rows
+    repeated: frozenset[str] = frozenset()
 
     def of(self, name: str, version: Version) -> frozenset[Row]:
         """What is given of one version of a relation."""
@@ -60,12 +62,16 @@ class Given:
         So it is of views of which only the text is known, and of a sum of names, say, in undeclared columns; and of
         those whose rows may stand twice, and are not counted.
         """
-        if may_repeat(view):
+        if may_repeat(view) or view.name in self.repeated:
             return None
         try:
             rows = self.evaluation.state(view.name, database)
         except (CannotEvaluateError, EvaluationError, TypeError):
             return None
+        if isinstance(view.definition, OpaqueView) and any(copies > 1 for copies in rows.values()):
+            return frozenset(
+                (*row, copies) for row, copies in rows.items()
+            )  # equal to nothing that is stored
         return stored_rows(self.catalog, {view.name: rows})[view.name]
 
     def are_alike(self, view: View, one: frozenset[Row], other: frozenset[Row]) -> bool:
@@ -89,8 +95,10 @@ def may_repeat(view: View) -> bool:
     )
 
 
-def is_evaluated(view: View) -> bool:
+def is_evaluated(catalog: Catalog, view: View) -> bool:
     """Whether two databases are looked for beside a view: `state` would tell the rows of a union as well."""
+    if isinstance(view.definition, OpaqueView) and not isinstance(view, GroupedView):
+        return view.definition.anti is not None or catalog.texts is not None
     if view.limitation is None or view.limitation.kind is Outside.PROJECTION or view.always_empty:
         return True
     return isinstance(view, GroupedView) and isinstance(view.grouping or view.definition, ViewDefinition)

@@ -23,7 +23,8 @@ from selfmaint.cross_examine.groups import Groups, as_rows, inexact_columns
 from selfmaint.cross_examine.matches import Candidates
 from selfmaint.cross_examine.question import Part, Question
 from selfmaint.cross_examine.symbols import AFTER, BEFORE, NULL, Symbols
-from selfmaint.warehouse.catalog import BaseRelation, View, reads
+from selfmaint.warehouse.catalog import BaseRelation, View
+from selfmaint.warehouse.reads import reads
 
 
 class ViewRules(Protocol):

@@ -31,7 +31,8 @@ from selfmaint.cross_examine.domains import Domains
 from selfmaint.cross_examine.matches import Hole, Sketches, Told, own_values
 from selfmaint.cross_examine.question import Question, Rows, identity
 from selfmaint.engine.protocol import D, Engine, Facts
-from selfmaint.warehouse.catalog import Catalog, View, reads
+from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.reads import reads
 from selfmaint.warehouse.situation import Situation
 
 _CHANGES = (Version.INSERTED, Version.DELETED)

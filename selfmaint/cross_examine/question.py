@@ -17,6 +17,7 @@ from datalog.model import (
     ColumnType,
     Expression,
     Literal,
+    OpaqueView,
     Predicate,
     Row,
     Rule,
@@ -75,9 +76,12 @@ class Question:
         return self.of(view.name, Version.STORED)
 
     def parts(self, view: View) -> tuple[Part, ...]:
-        """The rules or blocks of a view; none of one of which only the text is known."""
-        if isinstance(view.definition, ViewDefinition):
-            return tuple(Part(b.core.body, b.outputs, b) for b in view.definition.blocks)
+        """The rules or blocks of a view; of one of rows without a match it is one that says so by `not`."""
+        definition = view.definition
+        if isinstance(definition, OpaqueView) and definition.anti is not None:
+            definition = definition.anti.definition
+        if isinstance(definition, ViewDefinition):
+            return tuple(Part(b.core.body, b.outputs, b) for b in definition.blocks)
         return tuple(Part(rule.body, rule.head.terms) for rule in self.written[view.name])
 
     @cached_property

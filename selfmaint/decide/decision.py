@@ -25,9 +25,10 @@ from selfmaint.decide.verdict import NOT_USED, PARTLY_USED
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.maintain import maintenance_program, roll_ups
 from selfmaint.possible.queries import queries
-from selfmaint.warehouse.catalog import Catalog, GroupedView, View, reads
+from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.finer import finer_views
 from selfmaint.warehouse.own_relations import OwnRelation, OwnSchema, own_relations, own_schema
+from selfmaint.warehouse.reads import reads
 from selfmaint.warehouse.situation import Situation
 
 

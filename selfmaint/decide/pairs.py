@@ -16,6 +16,7 @@ from datalog.model import (
     ColumnType,
     Comparison,
     Constant,
+    OpaqueView,
     Predicate,
     Program,
     Row,
@@ -111,7 +112,18 @@ def given_rows(known: Knowledge[D], rows: Mapping[Predicate, frozenset[Row]]) ->
     proved = {
         name: evaluate(program, Predicate(name, Version.KNOWN), rows) for name in known.catalog.relations
     }
-    return Given(known.catalog, known.situation, rows, proved)
+    repeated = (
+        view.name
+        for view in known.catalog.views
+        if isinstance(view.definition, OpaqueView) and not _is_set(known, view.predicate, rows)
+    )
+    return Given(known.catalog, known.situation, rows, proved, frozenset(repeated))
+
+
+def _is_set(known: Knowledge[D], stored: Predicate, rows: Mapping[Predicate, frozenset[Row]]) -> bool:
+    """Whether no two of the rows of a view that are at hand are stored equal."""
+    data = known.facts.relations.get(stored)
+    return data is not None and known.engine.count(data) == len(rows.get(stored, ()))
 
 
 def confirmed(known: Knowledge[D], witnesses: Sequence[Witness]) -> bool | None:

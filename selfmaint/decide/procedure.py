@@ -193,7 +193,9 @@ def _of_test(known: Knowledge[D], view: View, failing: Sampled[D], sample: int) 
     found = _witnesses(known.engine, doubtful_last, sample) if sample else ()
     sets = [rules.new_facts for rules, _ in failing]
     verdict = _verdict(known, view, sets, found)
-    exact = not isinstance(view, GroupedView) and all(is_evaluated(v) for v in known.catalog.views)
+    exact = not isinstance(view, GroupedView) and all(
+        is_evaluated(known.catalog, v) for v in known.catalog.views
+    )
     try:
         if exact and sets and (isinstance(verdict, Undecided) or decision.half_known.forced):
             with limit(decision.budget_s, f"looking for two databases in which {view.shown} differs"):

@@ -38,7 +38,8 @@ from datalog.rewrite import alternatives
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.own_columns import SIDES, projected_changes
 from selfmaint.engine.protocol import D
-from selfmaint.warehouse.catalog import Catalog, View, reads
+from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.reads import reads
 from selfmaint.warehouse.views import Outside
 
 _MOVED = "moved"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from datalog.analysis import atoms_of, diagnose, validate
 from datalog.diagnostics import Code, Diagnostic, ProgramError, in_text_order
@@ -20,13 +20,11 @@ from datalog.model import (
     Atom,
     Comparison,
     Constant,
-    Literal,
-    Negation,
     OpaqueView,
     OuterJoin,
     Predicate,
     Program,
-    TextQuery,
+    Row,
     Version,
     ViewDefinition,
     value_kind,
@@ -42,10 +40,13 @@ from selfmaint.warehouse.cores import core_rules, projected, types_met, with_cor
 from selfmaint.warehouse.definitions import rules_by_name, separated, unfolded_rules, view_of
 from selfmaint.warehouse.emptiness import with_empty_views
 from selfmaint.warehouse.outer_joins import joins_of, outer_parts, parts_of
+from selfmaint.warehouse.reads import reads
 from selfmaint.warehouse.summands import decided_by, summands
 from selfmaint.warehouse.views import GroupedView, Limitation, Outside, View
 
 if TYPE_CHECKING:
+    from collections import Counter
+
     from selfmaint.warehouse.own_relations import OwnRelation
 
 __all__ = [
@@ -62,6 +63,9 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+Texts: TypeAlias = Callable[
+    [View, Mapping[str, BaseRelation], Mapping[str, frozenset[Row]]], "Counter[Row] | None"
+]
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,7 @@ class Catalog:
         clock: of definitions that read the current date or time, the moment that they are of.
         over_rows: the same views, where those with such definitions are computed from helpers that have none.
         own: the relations that only views' bodies are over: their rows come from those of others (`own_relations.py`).
+        texts: runs the views of which only the text is known over rows at hand; None of what cannot be told.
     """
 
     program: Program
@@ -98,6 +103,7 @@ class Catalog:
     clock: Clock | None = None
     over_rows: Catalog | None = None
     own: tuple[OwnRelation, ...] = ()
+    texts: Texts | None = field(default=None, compare=False, repr=False)
     _found: dict[object, tuple[View | None, Any]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
@@ -366,35 +372,3 @@ def with_inexact_sums(schema: Catalog) -> Catalog:
     over_rows = None if schema.over_rows is None else with_inexact_sums(schema.over_rows)
     views = tuple(view.if_inexact or view for view in schema.views)
     return replace(schema, views=views, clock=clock, over_rows=over_rows)
-
-
-def reads(catalog: Catalog) -> Mapping[str, frozenset[str]]:
-    """For each view the relations and views that its definition names, and those that these name."""
-    rules: dict[str, set[str]] = {}
-    for rule in catalog.program.rules:
-        rules.setdefault(rule.head.predicate.name, set()).update(_names(rule.body))
-    direct = {view.name: _direct(view) | rules.get(view.name, set()) for view in catalog.views}
-    direct |= {name: set().union(*map(_direct, parts.values())) for name, parts in catalog.unions.items()}
-    found: dict[str, frozenset[str]] = {}
-    for name in direct:
-        below, waiting = set[str](), [name]
-        while waiting:
-            more = direct.get(waiting.pop(), set()) - below
-            below |= more
-            waiting.extend(more)
-        found[name] = frozenset(below)
-    return found
-
-
-def _direct(view: View) -> set[str]:
-    definition, names = view.definition, {atom.predicate.name for atom in view.body}
-    if isinstance(definition, ViewDefinition):
-        names |= {predicate.name for predicate in definition.reads}
-    if isinstance(definition, OpaqueView) and isinstance(definition.query, TextQuery):
-        names |= set(definition.query.relations)
-    return names
-
-
-def _names(body: tuple[Literal, ...]) -> set[str]:
-    found = {li.predicate.name for li in body if isinstance(li, Atom)}
-    return found.union(*(_names(li.body) for li in body if isinstance(li, Negation)))

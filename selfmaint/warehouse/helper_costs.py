@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from datalog.model import Variable
-from selfmaint.warehouse.catalog import Catalog, GroupedView, View, reads
+from selfmaint.warehouse.catalog import Catalog, GroupedView, View
+from selfmaint.warehouse.reads import reads
 
 
 @dataclass(frozen=True, slots=True)

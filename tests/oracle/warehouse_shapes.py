@@ -180,6 +180,34 @@ WAREHOUSE_SHAPES: Mapping[str, Shape] = {
         "select f, exists (select 1 from r where r.b = s.f) as z from s",
         "select f from s where exists (select 1 from r where r.b = s.f) or e {more}",
     ),
+    "beside rows without a match": _several(
+        {
+            "low": [
+                "select f, d, e from s where not exists (select 1 from r where r.b = s.f)",
+                "select f, d, e from s where f not in (select b from r where b is not null)",
+                "select s.f, s.d, s.e from s left join r on r.b = s.f where r.a is null",
+                "select f, e, d from s where e > 1 and not exists (select 1 from t where t.x = s.f)",
+                "select f, d, e from s where not exists (select 1 from t where t.y = s.d)",
+            ],
+            "mid": [
+                "select f, d, e, count(*) as n from r join s on b = f group by f, d, e having count(*) > 1",
+                (
+                    "select s.f, s.d, s.e, sum(r.c) as n, count(r.c) as m from r join s on r.b = s.f "
+                    "group by s.f, s.d, s.e having sum(r.c) > 2"
+                ),
+                "select f, d, e from s where not exists (select 1 from t where t.x = s.f)",
+                "select b from r",
+            ],
+            "v": [
+                "select r.a, r.b, s.e from r join s on r.b = s.f",
+                "select r.a, r.b, s.d, s.e from r join s on r.b = s.f where s.e > 1",
+                "select s.d, count(*) as n, sum(s.e) as z, count(s.e) as y from r join s on r.b = s.f group by s.d",
+                "select r.a, s.f, s.e from r left join s on r.b = s.f",
+                "select distinct s.e from r join s on r.b = s.f",
+                "select t.x, t.y, s.e from t join s on t.x = s.f",
+            ],
+        },
+    ),
     "models over models": _several(
         {
             "low": [
