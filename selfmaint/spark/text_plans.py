@@ -17,8 +17,8 @@ _CLAUSES = frozenset(
     """
     Aggregate CTERelationRef Distinct Except Filter Generate GlobalLimit Intersect Join LateralJoin LocalLimit
     LocalRelation Offset OneRowRelation Pivot Project Repartition RepartitionByExpression Sort SubqueryAlias Union
-    UnresolvedHaving UnresolvedHint UnresolvedInlineTable UnresolvedRelation UnresolvedSubqueryColumnAliases
-    UnresolvedWith Unpivot WithWindowDefinition
+    UnresolvedHaving UnresolvedHint UnresolvedInlineTable UnresolvedQualify UnresolvedRelation
+    UnresolvedSubqueryColumnAliases UnresolvedWith Unpivot WithWindowDefinition
     """.split()  # noqa: SIM905
 )
 """Kinds of nodes of a plan that is parsed: what a query does."""

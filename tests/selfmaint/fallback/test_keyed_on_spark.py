@@ -29,8 +29,10 @@ QUERIES = {
     "monthly": """select trunc(day, 'MM') as month, count(*) as n, sum(amount) as total from sale
         where not exists (select 1 from customer c where c.id = sale.customer and c.region = 'x')
         group by trunc(day, 'MM')""",
-    "latest": """select customer, id, amount from (select *, row_number() over
-        (partition by customer order by day desc, id) as place from sale) where place = 1""",
+    "latest": """select customer, id, amount from sale
+        qualify row_number() over (partition by customer order by day desc, id) = 1""",
+    "beside": """select l.id, c.region, rank() over (partition by c.region order by l.amount) as place
+        from latest l join customer c on c.id = l.customer""",
     "kinds": """select s.customer, max(c.region) as region, count(distinct day) as days
         from sale s left join customer c on c.id = s.customer group by s.customer having count(*) > 1""",
     "both": "select coalesce(c.id, s.id) as id, c.region, s.amount from customer c full join sale s on c.id = s.id",
@@ -42,6 +44,7 @@ QUERIES = {
 HOW = {
     "monthly": "sale",
     "latest": None,
+    "beside": None,
     "kinds": None,
     "both": None,
     "neither": None,
@@ -90,7 +93,7 @@ def arrow(rows: list[tuple[Any, ...]], name: str) -> pa.Table:
 def truth(session: SparkSession, state: dict[str, list[tuple[Any, ...]]], text: str) -> pa.Table:
     for name, rows in state.items():
         session.createDataFrame(arrow(rows, name)).createOrReplaceTempView(name)
-    found = session.sql(text).toArrow()
+    found = session.sql(text.replace("latest l", f"({QUERIES['latest']}) l")).toArrow()
     for name in state:
         session.catalog.dropTempView(name)
     return found
