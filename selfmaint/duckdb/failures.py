@@ -12,7 +12,7 @@ import duckdb
 
 from datalog.sql.duckdb import UnlikeSparkError
 from datalog.sql.duckdb.relations import LOST, NARROW
-from datalog.sql.duckdb.strings import OTHERWISE
+from datalog.sql.duckdb.types import OTHERWISE
 from selfmaint.duckdb.file_marks import Mark, mark
 from selfmaint.errors import Code, InputError, input_error
 
@@ -37,7 +37,8 @@ def as_input_error(failure: duckdb.Error, files: Mapping[str, Mark | None]) -> I
 
     Returns:
         SM405 there is no memory or disk; SM103 a file is gone; SM104 one has changed or is damaged, or a value that
-        there is not; SM502 a decimal of more digits than DuckDB has, of which Spark gives some up.
+        there is not; SM502 a decimal of more digits than DuckDB has, of which Spark gives some up, or a value of
+        which it is known that Spark has another one.
     """
     line = _said(failure)
     if isinstance(failure, duckdb.OutOfMemoryException) or "No space left" in line:
@@ -47,13 +48,12 @@ def as_input_error(failure: duckdb.Error, files: Mapping[str, Mark | None]) -> I
         return _of_storage(named[0], failure, line)
     if _WIDE.search(line) and not named:
         return refused(f"a decimal has more digits than DuckDB holds: {line}")
+    if OTHERWISE in line and not named:
+        return refused(line)
     if _NOT_HELD.search(line) and not named:
         hint = "declare a wider type for its column, or correct the value"
         return input_error(Code.COLUMNS_DIFFER, f"a value is not read: {line}", hint)
     if isinstance(failure, _VALUES) and not named:
-        if OTHERWISE in line:
-            hint = "use the Spark engine: `--engine spark`; or take it out of the view, and compute it where it is read"
-            return input_error(Code.COLUMNS_DIFFER, f"a value cannot be computed here: {line}", hint)
         hint = "guard it in the view that computes it: `x / nullif(y, 0)`, or a type that holds the value"
         return input_error(Code.COLUMNS_DIFFER, f"a value cannot be computed: {line}", hint)
     other = next((file for file in named or files if mark(file) != files[file]), None)

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from datalog.model import ANY, ColumnType, TypeName
 from datalog.sql.duckdb.templates import filled
-from datalog.sql.duckdb.types import Typed, UnlikeSparkError, as_type, call, cast, unless
+from datalog.sql.duckdb.types import OTHERWISE, Typed, UnlikeSparkError, as_type, call, cast, unless
 
 _STRING, _INT = ColumnType(TypeName.STRING), ColumnType(TypeName.INT)
 
@@ -55,10 +55,6 @@ _DIFFER = (
     *((0x0587, 0x0587), (0x1E96, 0x1E9A), (0x1E9E, 0x1E9E), (0x2126, 0x2126), (0x212A, 0x212B)),
 )
 """Letters among them that become several, or others at the end of a word, or differ from one version to the next."""
-
-
-OTHERWISE = "is another one in Spark"
-"""What is said of a value that is not computed."""
 
 
 def _alike() -> str:

@@ -50,6 +50,8 @@ DOUBLE = ColumnType(TypeName.DOUBLE)
 _TEXTS = (TypeName.BOOLEAN, TypeName.DECIMAL, *_INTEGERS)
 """Types whose values have one text."""
 _LAST_YEAR = 9999
+OTHERWISE = "is another one in Spark"
+"""What an error says of a value of which it is known that Spark has another one."""
 _NUMBERS = (TypeName.DECIMAL, *_INTEGERS)
 _SHOWN = ColumnType(TypeName.TIMESTAMP_NTZ)
 
@@ -241,7 +243,7 @@ def _as_type(tree: exp.Expr, kind: ColumnType, to: ColumnType) -> exp.Expr | Non
 def within_four_digits(day: exp.Expr, shown: exp.Expr) -> exp.Expr:
     """A text that shows a year, or an error where the year is before 1 or after 9999: Spark gives it a sign."""
     is_far = filled(f"NOT year(:day) BETWEEN 1 AND {_LAST_YEAR}", day=day)
-    message = f"the text of a year before 1 or after {_LAST_YEAR} differs from Spark's"
+    message = f"the text of a year before 1 or after {_LAST_YEAR} {OTHERWISE}"
     return unless(is_far, exp.Literal.string(message), shown)
 
 

@@ -48,7 +48,7 @@ def test_letters_of_which_spark_makes_others_are_an_error(text: str) -> None:
     for function in ("upper", "lower", "initcap"):
         with pytest.raises(InputError, match=f"`{function}` of a text") as failed:
             cased(function, text)
-        assert failed.value.diagnostics[0].code is Code.COLUMNS_DIFFER
+        assert failed.value.diagnostics[0].code is Code.ENGINE_DIFFERS
         assert "--engine spark" in str(failed.value.diagnostics[0].hint)
 
 
