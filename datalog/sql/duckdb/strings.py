@@ -74,7 +74,7 @@ ALIKE = _alike()
 
 def only_alike(function: str, tree: exp.Expr, value: exp.Expr) -> exp.Expr:
     """A value, or an error where a text has letters of which Spark has other ones."""
-    message = f"`{function}` of a text with such letters {OTHERWISE}"
+    message = f"`{function}` of a text with letters such as `ß` or `Σ` {OTHERWISE}"
     test = filled("strlen(:x) <> length(:x) AND NOT regexp_full_match(:x, :alike)", x=tree, alike=ALIKE)
     return unless(test, exp.Literal.string(message), value)
 
