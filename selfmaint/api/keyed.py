@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Generic
@@ -165,13 +165,14 @@ def _are_exact(warehouse: Warehouse[D], view: View, how: Additive) -> bool:
 def query_of_stored(
     warehouse: Warehouse[D], view: View, more: Mapping[str, BaseRelation] = NO_RELATIONS
 ) -> Query:
-    """A view's query, its outputs in the order of the stored columns; `more` are tables besides the base relations.
+    """A view's query, its outputs in the order of the stored columns; `more` are views as tables, null a value in keys.
 
     Raises:
         UnknownShapeError: it has a part that is not known, or reads something else.
     """
     catalog = warehouse.catalog
-    tables = tables_of({**catalog.relations, **more})
+    tables = tables_of(catalog.relations)
+    tables |= {n: replace(table, keys=more[n].unique) for n, table in tables_of(more).items()}
     definition = view.grouping if view.is_counted else view.definition
     match definition:
         case OpaqueView(query=TextQuery() as text):

@@ -103,23 +103,23 @@ class Others(Generic[D]):
         waiting = [view for view in left if _reads_both(catalog, view)]
         found: dict[str, Plan] = {}
         while waiting:
-            lost = {view.name for view in (*left, *self.again) if view.name not in found}
+            others = [view for view in (*left, *self.again) if view.name not in found]
+            anew = self._over_followed_views([v for v in others if _reads_views_alone(catalog, v)], others)
+            lost = {view.name for view in others} - {view.name for view in anew}
             below = (
                 {name for view in waiting for name in reads(catalog, view)} - catalog.relations.keys() - lost
             )
             over = with_views_as_tables(self.warehouse, below, {})
             situation = changing(self.warehouse, self.situation, below)
             plans, reasons = plans_by_keys(over, waiting, situation, below)
-            others = {
-                view.name: set(reads(catalog, view)) - over.catalog.relations.keys() for view in waiting
-            }
-            unlike = {name: _unlike_tables(sorted(its), lost) for name, its in others.items() if its}
+            unread = {v.name: set(reads(catalog, v)) - over.catalog.relations.keys() for v in waiting}
+            unlike = {name: _unlike_tables(sorted(its), lost) for name, its in unread.items() if its}
             self.reasons |= {**reasons, **unlike}
             if not plans:
                 break
             found |= plans
+            self._above |= plans
             waiting = [view for view in waiting if view.name not in plans]
-        self._above |= found
         return found
 
     def add_moved(self, moved: Moved, verdicts: Mapping[str, Verdict]) -> None:
@@ -198,47 +198,70 @@ class Others(Generic[D]):
             SourceError: a source that does not answer, or is in another state (SM402).
             InputError: SM404 a query that cannot be run; SM104 one with other columns.
         """
-        found = self._followed_above(update, deltas, verdicts, progress)
-        known = {**deltas, **{name: one.delta for name, one in found.followed.items()}}
-        unmoved = [view for view in self.again if view.name not in self._moved]
+        found, early = self._followed_above(update, deltas, verdicts, contents, progress)
+        known = {**deltas, **{name: one.delta for name, one in found.followed.items()}, **early.deltas}
+        left = [view for view in self.again if view.name not in early.contents]
+        unmoved = [view for view in left if view.name not in self._moved]
         by_rows = followed_by_rows(self.warehouse, update, unmoved, known)
         known |= {name: one.delta for name, one in by_rows.items()}
-        again = [view for view in self.again if view.name not in by_rows]
+        again = [view for view in left if view.name not in by_rows]
         anew = recomputed_views(
             self.warehouse, update, again, lambda view: contents(view, known[view.name]), progress, self.now
         )
-        return replace(found, followed={**found.followed, **by_rows}), anew
+        return replace(found, followed={**found.followed, **by_rows}), early.with_(anew)
 
     def _followed_above(
         self,
         update: Update[D],
         deltas: Mapping[str, Delta[D]],
         verdicts: Mapping[str, Verdict],
+        contents: Callable[[View, Delta[D]], D],
         progress: Callable[[str], None],
-    ) -> ByKeys[D]:
-        """Follows views over views by keys, each after those that it reads; see `followed`."""
+    ) -> tuple[ByKeys[D], Anew[D]]:
+        """Follows views over views by keys, each after those that it reads, some of which are computed anew before."""
         catalog, waiting = self.warehouse.catalog, dict(self._above)
         followed: dict[str, KeyedDelta[D]] = {}
         every: list[Read] = []
+        early, known = Anew[D](), dict(deltas)
+
+        def new_rows(view: View) -> D:
+            return contents(view, known[view.name])
+
         while waiting:
-            known = {**deltas, **{name: one.delta for name, one in followed.items()}}
-            below = {
-                name: set(reads(catalog, catalog.view(name))) - catalog.relations.keys() for name in waiting
-            }
-            ready = {name: plan for name, plan in waiting.items() if below[name] <= known.keys()}
-            if not ready:
+            ready = {name: plan for name, plan in waiting.items() if self._views_of(name) <= known.keys()}
+            if ready:
+                its = {name: known[name] for name in set().union(*map(self._views_of, ready))}
+                over = with_views_as_tables(self.warehouse, its, its)
+                made = followed_by_keys(
+                    over, with_changes_of_views(update, its), ready, progress, self.most_keys
+                )
+                followed |= made.followed
+                known |= {name: one.delta for name, one in made.followed.items()}
+                every += made.reads
+                self._fail(made.failed, verdicts)
+                waiting = {name: plan for name, plan in waiting.items() if name not in ready}
+                continue
+            left = [
+                view for view in self.again if view.name not in known and _reads_views_alone(catalog, view)
+            ]
+            left = [view for view in left if self._views_of(view.name) <= known.keys()]
+            if not left:
                 break
-            its = {name: known[name] for name in set().union(*(below[view] for view in ready))}
-            over = with_views_as_tables(self.warehouse, its, its)
-            found = followed_by_keys(
-                over, with_changes_of_views(update, its), ready, progress, self.most_keys
-            )
-            followed |= found.followed
-            every += found.reads
-            self._fail(found.failed, verdicts)
-            waiting = {name: plan for name, plan in waiting.items() if name not in ready}
+            more = recomputed_views(self.warehouse, update, left, new_rows, progress, self.now)
+            early = early.with_(more)
+            known |= more.deltas
         self._fail(dict.fromkeys(waiting, "a view that it reads is recomputed"), verdicts)
-        return ByKeys(followed, {}, tuple(every))
+        return ByKeys(followed, {}, tuple(every)), early
+
+    def _views_of(self, name: str) -> set[str]:
+        """The views that a view reads."""
+        catalog = self.warehouse.catalog
+        return set(reads(catalog, catalog.view(name))) - catalog.relations.keys()
+
+
+def _reads_views_alone(catalog: Catalog, view: View) -> bool:
+    names = reads(catalog, view)
+    return bool(names) and catalog.relations.keys().isdisjoint(names)
 
 
 def _reads_both(catalog: Catalog, view: View) -> bool:

@@ -35,6 +35,12 @@ class Anew(Generic[D]):
     deltas: Mapping[str, Delta[D]] = field(default_factory=dict)
     reads: tuple[Read, ...] = ()
 
+    def with_(self, more: Anew[D]) -> Anew[D]:
+        """With other views."""
+        return Anew(
+            {**self.contents, **more.contents}, {**self.deltas, **more.deltas}, (*self.reads, *more.reads)
+        )
+
 
 def require_not_strict(*, recompute: bool, strict: bool) -> None:
     """Refuses to recompute where no base relation may be read.

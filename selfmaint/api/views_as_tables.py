@@ -18,7 +18,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic
 
-from datalog.model import ANY, ColumnType
+from datalog.model import ANY, ColumnType, OpaqueView
 from datalog.sql.affected import UnknownShapeError, key_of, nullable_outputs
 from selfmaint.api.how_followed import tables_of_views
 from selfmaint.api.keyed import query_of_stored, stored_types
@@ -29,7 +29,7 @@ from selfmaint.fallback.settle import Readable
 from selfmaint.fallback.told import NAME
 from selfmaint.maintain import Delta, applied
 from selfmaint.sources.protocol import Read
-from selfmaint.warehouse.catalog import BaseRelation, View
+from selfmaint.warehouse.catalog import BaseRelation, GroupedView, View
 from selfmaint.warehouse.reads import reads
 from selfmaint.warehouse.situation import Situation
 
@@ -78,17 +78,26 @@ def _tables(warehouse: Warehouse[D], names: Collection[str]) -> dict[str, BaseRe
     ):  # each behind those that it reads
         if view.name not in needed or view.is_counted:
             continue
+        nullable = frozenset(range(len(view.stored_columns))) - catalog.not_null(view)
+        key: tuple[int, ...] = ()
         if view.name in keyed:
             (key,) = keyed[view.name].keys
-            nullable = frozenset(range(len(view.stored_columns))) - catalog.not_null(view)
         elif (its := _by_query(warehouse, view, found)) is not None:
             key, nullable = its
-        else:
+        elif not _stands_once(view):
             continue
         columns = warehouse.engine.columns(warehouse.contents[view.name])
         types: Sequence[ColumnType] = stored_types(warehouse, view) or (ANY,) * len(columns)
-        found[view.name] = BaseRelation(view.name, tuple(columns), tuple(types), nullable, (key,))
+        unique = (key,) if key else ()
+        found[view.name] = BaseRelation(view.name, tuple(columns), tuple(types), nullable, unique)
     return found
+
+
+def _stands_once(view: View) -> bool:
+    """Whether a view has one row, or says itself that equal rows stand once."""
+    if isinstance(view, GroupedView) and view.grouped.is_total:
+        return True
+    return not isinstance(view.definition, OpaqueView) and view.stands_once
 
 
 def _by_query(

@@ -173,7 +173,7 @@ def determine(plan: Plan, columns: Collection[int]) -> bool:
             )
         case Aggregate(_, groups):
             return not plan.sets and set(groups) <= set(columns)
-        case Distinct():
+        case Distinct() | Combined(distinct=True):
             return set(plan.columns) <= set(columns)
         case _:
             return False

@@ -159,11 +159,11 @@ class _Reading:
         making = self._selecting
         plan = making.filtered(plan, self._tests(tree, "where", scope, ctes, plan))
         names, items, aliases = self._items(tree, scope, ctes)
-        chosen = self._tests(tree, "qualify", replace(scope, aliases=aliases), ctes, plan)
+        above = replace(scope, aliases=aliases, aliases_first=True)  # a name that may mean both is not taken
+        chosen = self._tests(tree, "qualify", above, ctes, plan)
         is_grouped = tree.args.get("group") is not None or tree.args.get("having") is not None
         if is_grouped or making.has_aggregates([*items, *chosen]):
             groups, sets = self._groups(tree, scope, items, aliases, ctes)
-            above = replace(scope, aliases=aliases, aliases_first=True)
             having = self._tests(tree, "having", above, ctes, plan)
             plan, over = making.grouped(plan, groups, sets, [*items, *chosen, *having])
             items, chosen = over[: len(items)], over[len(items) : len(items) + len(chosen)]

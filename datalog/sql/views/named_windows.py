@@ -75,7 +75,7 @@ class _Clause:
     def without(self) -> str:
         """The text without the clause."""
         text, at = "", 0
-        for since, until, new in [*self._uses(), (self.start, self.end, "")]:
+        for since, until, new in sorted([*self._uses(), (self.start, self.end, "")]):
             text = f"{text}{self.tokens.text[at : self.tokens.all[since].start]}{new}"
             at = self.tokens.all[until - 1].end + 1
         return f"{text}{self.tokens.text[at:]}".rstrip()
@@ -85,8 +85,14 @@ class _Clause:
         tokens, depth = self.tokens, self.tokens.depths[self.start]
         before = range(self.start - 1, -1, -1)
         first = next(i for i in before if tokens.depths[i] == depth and self._kind(i) is TokenType.SELECT)
-        i = first + 1
-        while i < self.start:
+        i, behind = first + 1, self.end
+        if self._kind(self.end) is TokenType.QUALIFY:  # which may come before the clause, or after it
+            behind = next(
+                (k for k in range(self.end, len(tokens.all)) if tokens.depths[k] < depth), len(tokens.all)
+            )
+        while i < behind:
+            if i == self.start:
+                i = self.end
             if self._kind(i) is TokenType.L_PAREN and self._kind(i + 1) in _QUERIES:
                 i = tokens.closing(i)
             if self._kind(i) is TokenType.OVER:

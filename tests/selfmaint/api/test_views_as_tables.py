@@ -21,6 +21,8 @@ BELOW = {
     "shown rows": "select r.a as p, r.b as q, s.f as n, s.e as m from r join s on r.c = s.f",
     "all rows": "select distinct b as p, c as q, b as n, c as m from r where c > 0",
     "left out": "select b as p, count(*) as q, max(c) as n, min(c) as m from r group by b having count(*) > 1",
+    "one row": "select count(*) as p, sum(c) as q, count(c) as n, max(b) as m from r",
+    "set": "select b as p, c as q, 1 as n, 2 as m from r union select f, d, 1, 2 from s",
     "not there": "select f as p, d as q, e as n, f as m from s where not exists (select 1 from t where t.x = s.f)",
 }
 """Queries with columns `p`, `q`, `n` and `m`."""
@@ -43,6 +45,38 @@ def trial(seed: str) -> tuple[str, Outcome | None]:
     except SourceError:  # what the decision itself reads has to be after the update
         assert not is_after
         return shown, None
+
+
+STACKS = {
+    "a group of nulls": {
+        "u": "select b, count(distinct c) as n from r group by b",
+        "w": "select s.f, s.d, u.n from s left join u on u.b = s.d",
+        "v": "select w.f, t.y from w left join t on t.x = w.n",
+    },
+    "one row": {
+        "u": "select count(*) as n, sum(c) as m from r",
+        "v": "select s.f, u.m from s left join u on u.n = s.d",
+    },
+    "computed anew": {
+        "u": "select b, count(distinct c) as n from r group by b",
+        "w": "select n, count(*) as k from u group by n",
+        "v": "select t.x, t.y, w.k from t left join w on w.n = t.x",
+    },
+}
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_stacks(stack: str) -> None:
+    below = dict(STACKS[stack])
+    text = below.pop("v")
+    ways = Counter[str]()
+    for number in range(12):
+        random = Random(number)
+        before = database(random)
+        outcome = maintained(text, before, changed(random, before), below=below)
+        assert outcome.found == outcome.right, (number, stack)
+        ways[outcome.how] += 1
+    assert ways["keyed"] + ways["settled"] == 12, ways
 
 
 @pytest.mark.parametrize("seed", range(effort(4, 30)))

@@ -151,6 +151,10 @@ UNKNOWN = [
     "select a + b as c from r group by a, b having c > 1",
     "select r.a, coalesce(s.f, t.x) as k from r, s full join t on s.f = t.x",
     "select a, count(*) as n from r group by a having exists (select 1 from t where x = n)",
+    # Of a name that is a column, too, Spark takes the one or the other, or refuses it.
+    "select a, count(*) over (partition by a) as b from r qualify b = 1",
+    "select a + 1 as a, count(*) over (partition by b) as n from r qualify n > 1 and a > 1",
+    "select a, b as c, count(*) over (partition by b) as n from r qualify n > 0 or c > 1",
 ]
 
 

@@ -53,6 +53,7 @@ QUERIES = [
     "select s.id, t.m from sale s cross join (select max(a) as m, count(*) as n from sale) t where s.a = t.m",
     "select id, a from sale qualify row_number() over (partition by c order by a desc, id) = 1",
     "select id, rank() over (partition by i order by a) as r from sale where a > 0 qualify r = 1 and a < 4",
+    "select id from sale window w as (partition by c order by id) qualify row_number() over w = 1",
     "select distinct c from sale qualify count(*) over w > 5 window w as (partition by c, i)",
     "select i, sum(a) as t, rank() over (order by sum(a)) as r from sale group by i having count(*) > 2 qualify r < 3",
     "select id, c as a, i as b from sale qualify lag(b) over (partition by sale.a order by id) = b",

@@ -217,6 +217,14 @@ def test_what_is_looked_up_is_kept_as_groups() -> None:
             "SELECT (sum(b) OVER w) AS n FROM r -- all\nWINDOW w AS (ORDER BY a) UNION SELECT max(b) FROM r",
             "SELECT (sum(b) OVER (ORDER BY a)) AS n FROM r -- all\n UNION SELECT max(b) FROM r",
         ),
+        (
+            "(SELECT a FROM r WINDOW w AS (ORDER BY a) QUALIFY rank() OVER w = 1) UNION SELECT sum(b) OVER w FROM r",
+            "(SELECT a FROM r  QUALIFY rank() OVER (ORDER BY a) = 1) UNION SELECT sum(b) OVER w FROM r",
+        ),
+        (
+            "SELECT a FROM r WINDOW w AS (ORDER BY a) QUALIFY rank() OVER w = 1 ORDER BY a",
+            "SELECT a FROM r  QUALIFY rank() OVER (ORDER BY a) = 1 ORDER BY a",
+        ),
     ],
 )
 def test_windows_are_written_out(text: str, meant: str) -> None:
