@@ -20,7 +20,7 @@ from tests.effort import EXPLORE
 from tests.fuzz.targets import KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
-CASES, BLOCKS = (2500, 4) if EXPLORE else (20, 1)
+CASES, BLOCKS = (2500, 4) if EXPLORE else (30, 1)
 """How many cases of a kind in each of how many tests: 100,000 when exploring, and then always new ones."""
 FIRST = SystemRandom().randrange(10**9) if EXPLORE else 0
 SECONDS = 3600

@@ -103,7 +103,7 @@ random_bags = partial(random_star, bags=0.8)
 def test_groups_and_bags(make: Callable[[Random], Schema]) -> None:
     """What is promised is what the product computes for a "yes", and nothing where two states are known."""
     kinds: Counter[tuple[bool, type[Answer]]] = Counter()
-    for seed in range(5000, 5000 + effort(3, 40)):
+    for seed in range(5000, 5000 + effort(4, 40)):
         random = Random(seed)
         schema = make(random)
         decision = Decision(catalog(parse_program(schema.text)))
