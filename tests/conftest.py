@@ -28,7 +28,7 @@ IN_CI = os.environ.get("CI", "").lower() not in {"", "0", "false"}
 
 # None with a deadline: on a busy machine the time of one example says nothing. Continuous integration draws the same
 # examples each time, so that what it says is about the change; `make explore` draws many new ones.
-for _name, _examples, _same in (("ci", 15, True), ("dev", 25, False), ("explore", 400, False)):
+for _name, _examples, _same in (("ci", 10, True), ("dev", 25, False), ("explore", 400, False)):
     hypothesis.settings.register_profile(
         _name, max_examples=_examples, deadline=None, print_blob=True, derandomize=_same
     )

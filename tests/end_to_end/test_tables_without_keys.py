@@ -147,7 +147,7 @@ def given_sources(warehouse: Warehouse[Relation], state: Database) -> None:
     warehouse.readable = {name: selfmaint.Readable(held) for name in state}
 
 
-@pytest.mark.parametrize("number", range(effort(10, 3000)))
+@pytest.mark.parametrize("number", range(effort(7, 3000)))
 def test_what_maintain_gives_is_what_recomputing_gives(number: int) -> None:
     choice = random.Random(number)
     before = database(choice)
@@ -213,7 +213,7 @@ def explaining(queries: Mapping[str, str], before: Database) -> Iterator[Databas
             yield one
 
 
-@pytest.mark.parametrize("number", range(effort(4, 2000)))
+@pytest.mark.parametrize("number", range(effort(3, 2000)))
 def test_a_yes_is_one_new_state_of_all_databases_that_explain_what_is_known(number: int) -> None:
     choice = random.Random(number)
     before = choice.choice(databases())

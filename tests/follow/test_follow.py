@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.effort import effort
 from tests.follow.shops import LoggedShop, Writer
 
 pytestmark = pytest.mark.usefixtures("postgres")
@@ -28,7 +29,7 @@ def test_each_state_of_the_lake_is_that_after_its_transaction_though_the_source_
     hard.made()
     writer = Writer(hard, seed)
     states = [hard.expected()]
-    for _ in range(20):
+    for _ in range(effort(10, 60)):
         writer.transaction()
         state = hard.expected()
         states.append(state)

@@ -20,6 +20,7 @@ import pytest
 from selfmaint.api import follower
 from selfmaint.api.store_upkeep import store_of
 from tests.command_line import run
+from tests.effort import effort
 from tests.follow.shops import LoggedShop, Writer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -260,7 +261,7 @@ def test_compaction_and_following_do_not_meet(shop: LoggedShop) -> None:
 def test_an_interrupt_ends_it_after_the_commit(shop: LoggedShop) -> None:
     shop.made()
     chance = random.Random(5)
-    for _ in range(4):
+    for _ in range(effort(2, 10)):
         with following(shop, "--transactions", "1") as process, writing(shop, chance.randint(10, 99), 0.01):
             assert process.stdout is not None
             assert "transactions" in process.stdout.readline()

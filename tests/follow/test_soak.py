@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.effort import effort
 from tests.follow import soak
 from tests.follow.shops import HARD, logged_shop
 
@@ -14,9 +15,9 @@ from tests.follow.shops import HARD, logged_shop
 def test_a_short_soak(
     tmp_path: Path, postgres: str, monkeypatch: pytest.MonkeyPatch, views: dict[str, str] | None
 ) -> None:
-    monkeypatch.setattr(soak, "LOOK_EVERY", 3)
-    monkeypatch.setattr(soak, "COMPACT_EVERY", 3)
+    monkeypatch.setattr(soak, "LOOK_EVERY", 2)
+    monkeypatch.setattr(soak, "COMPACT_EVERY", 2)
     with logged_shop(tmp_path, postgres, views) as shop:
-        first, *_, last = soak.soak(shop.made(), 6, seed=3)
+        first, *_, last = soak.soak(shop.made(), effort(4, 20), seed=3)
     assert last.transactions > first.transactions
     assert last.handles <= first.handles + 8

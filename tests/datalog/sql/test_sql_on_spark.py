@@ -23,6 +23,7 @@ from datalog.model import Predicate, Program, Row, Value
 from datalog.sql import select, text, union_all
 from datalog.syntax import parse_program
 from tests.datalog.sql.sql_programs import Generator, Relation, meaning, random_facts, relations, tables_of
+from tests.effort import effort
 from tests.many_statements import interpreting_session
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 KINDS = ("int", "string", "boolean", "date", "decimal(9,2)", "double", "timestamp")
 STORED = relations(KINDS)
-BATCHES, PROGRAMS = 3, 25
+BATCHES, PROGRAMS = effort(2, 10), 25
 
 Rows = Counter[Row]
 

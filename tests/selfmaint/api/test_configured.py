@@ -112,11 +112,15 @@ sys.exit(status)
 """
 
 
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Compiling well what runs once costs more than it saves."""
+
+
 def test_a_job_has_the_settings_that_it_is_submitted_with(folder: Path) -> None:
     require_java()
     (folder / "job.py").write_text(JOB, encoding="utf-8")
     submit = Path(sys.executable).with_name("spark-submit")
-    options = ["--master", "local[1]", "--conf", "spark.buffer.pageSize=2m"]
+    options = ["--master", "local[1]", "--conf", "spark.buffer.pageSize=2m", "--driver-java-options", JAVA]
     file = written(folder, "spark.sql.shuffle.partitions = 5")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK", "PYSPARK"))}
     more = {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}

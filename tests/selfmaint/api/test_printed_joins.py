@@ -230,7 +230,7 @@ def test_what_is_printed_follows_the_views(beside: str) -> None:
     held = Held()
     for name in VIEWS if not beside else ("lookup", "totals"):
         draw = random.Random(name)
-        for _ in range(effort(4, 100)):
+        for _ in range(effort(3, 100)):
             old = database(draw, 5)
             new = after(draw, old, 5)
             with duckdb.connect() as connection:

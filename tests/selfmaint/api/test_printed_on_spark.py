@@ -33,6 +33,7 @@ from selfmaint.decide.counterexample import counterexample
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable
 from selfmaint.report.explanation import script
 from selfmaint.warehouse.catalog import GroupedView, View, catalog
+from tests.effort import effort
 from tests.many_statements import interpreting_session
 from tests.oracle.aggregates import Schema
 from tests.oracle.random_stars import random_bag_above, random_roll_up, random_star
@@ -320,7 +321,7 @@ def test_what_is_printed_for_the_examples(spark: SparkSession) -> None:
 
 def test_names_that_could_hide_others(spark: SparkSession) -> None:
     schema = catalog(parse_program(ALIASES))
-    held = hold(spark, [example(schema, ("r", "s", "t"), seed) for seed in range(2)])
+    held = hold(spark, [example(schema, ("r", "s", "t"), seed) for seed in range(effort(1, 6))])
     assert held.with_rows > 5
 
 

@@ -19,6 +19,7 @@ from selfmaint.decide.searched import determined_delta
 from selfmaint.decide.verdict import SelfMaintainable
 from selfmaint.engine.protocol import Facts
 from selfmaint.warehouse.situation import Situation
+from tests.effort import effort
 from tests.large_engine import LargeEngine
 from tests.oracle.bruteforce import SearchTooLongError, solve
 from tests.oracle.keyed_chains import chain_case
@@ -150,7 +151,7 @@ def test_deltas_of_views_that_group_are_those_of_recomputing(seed: int, are_alik
 
 
 def test_views_that_are_alike_are_told_by_each_other() -> None:
-    answers = [verdicts(seed, are_alike=True) for seed in range(100)]
+    answers = [verdicts(seed, are_alike=True) for seed in range(40, 40 + effort(40, 400))]
     assert sum(own for _, own in answers) > 5
 
 
@@ -189,7 +190,7 @@ def test_views_over_the_same_relations_are_decided_in_one_schema() -> None:
 
 
 def test_their_own_relations_tell_of_many_views() -> None:
-    answers = [verdicts(seed) for seed in range(100)]
+    answers = [verdicts(seed) for seed in range(effort(50, 400))]
     assert sum(own for _, own in answers) > 5
 
 

@@ -27,11 +27,11 @@ LEAST_DECIDED = 0.7
 
 @pytest.mark.parametrize("make", [random_bags, random_bag_above])
 def test_a_yes_holds_for_every_database(make: Callable[[Random], Schema]) -> None:
-    found = decided(range(1000, 1000 + effort(6, 40)), make)
+    found = decided(range(1000, 1000 + effort(4, 40)), make)
     determined = found[True, True] + found[True, False]
     assert found[True, True] > LEAST_DECIDED * determined
 
 
 @pytest.mark.parametrize("make", [random_bags, random_bag_above])
 def test_maintenance_is_recomputation_with_multiplicities(make: Callable[[Random], Schema]) -> None:
-    assert maintained(range(1000, 1000 + effort(8, 40)), make) > effort(8, 40)
+    assert maintained(range(1000, 1000 + effort(5, 40)), make) > effort(5, 40)

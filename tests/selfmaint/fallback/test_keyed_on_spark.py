@@ -99,15 +99,27 @@ def truth(session: SparkSession, state: dict[str, list[tuple[Any, ...]]], text: 
     return found
 
 
+@pytest.fixture(scope="module")
+def session(spark: SparkSession) -> SparkSession:
+    return interpreting_session(spark)
+
+
+@pytest.fixture(scope="module")
+def right(session: SparkSession) -> dict[str, tuple[pa.Table, pa.Table]]:
+    """The views' rows before and after the update."""
+    return {name: (truth(session, OLD, text), truth(session, NEW, text)) for name, text in QUERIES.items()}
+
+
 @pytest.mark.parametrize("is_after", [True, False])
-def test_texts_of_spark_are_followed_by_keys(spark: SparkSession, tmp_path: Path, is_after: bool) -> None:
-    session = interpreting_session(spark.newSession())
+def test_texts_of_spark_are_followed_by_keys(
+    session: SparkSession, right: dict[str, tuple[pa.Table, pa.Table]], tmp_path: Path, is_after: bool
+) -> None:
     program = TABLES + "".join(f"create view {name} as {text};" for name, text in QUERIES.items())
     names = [*QUERIES]
     (tmp_path / "views.sql").write_text(program, encoding="utf-8")
     lines = ['program = "views.sql"', "[update]", "effective = true", "[sources.ops]", 'kind = "files"']
     for name in names:
-        pq.write_table(truth(session, OLD, QUERIES[name]), tmp_path / f"{name}.parquet")
+        pq.write_table(right[name][0], tmp_path / f"{name}.parquet")
         lines += [f"[views.{name}]", f'path = "{name}.parquet"']
     for name, rows in (NEW if is_after else OLD).items():
         pq.write_table(arrow(rows, name), tmp_path / f"{name}_base.parquet")
@@ -123,6 +135,6 @@ def test_texts_of_spark_are_followed_by_keys(spark: SparkSession, tmp_path: Path
         assert all(read.key_columns for read in found.reads)
         warehouse.apply(found)
     for name in names:
-        right = truth(session, NEW, QUERIES[name]).to_pylist()
-        now = pq.read_table(tmp_path / f"{name}.parquet").select(list(right[0])).to_pylist()
-        assert Counter(map(str, now)) == Counter(map(str, right)), name
+        expected = right[name][1].to_pylist()
+        now = pq.read_table(tmp_path / f"{name}.parquet").select(list(expected[0])).to_pylist()
+        assert Counter(map(str, now)) == Counter(map(str, expected)), name

@@ -67,7 +67,7 @@ def grouping_sets(random: Random) -> str:
 @pytest.mark.parametrize("seed", range(4))
 def test_groups_of_several_sets_are_what_recomputing_gives(seed: int) -> None:
     ways = Counter[str]()
-    for number in range(12):
+    for number in range(effort(6, 40)):
         random = Random(f"{seed}.{number}.sets")
         text, before = grouping_sets(random), database(random)
         after = changed(random, before)
@@ -80,7 +80,7 @@ def test_groups_of_several_sets_are_what_recomputing_gives(seed: int) -> None:
 
 def test_most_random_views_are_followed() -> None:
     ways = Counter[str]()
-    for number in range(60):
+    for number in range(effort(40, 60)):
         text, outcome = trial(f"ways.{number}")
         assert outcome is None or outcome.found == outcome.right, text
         ways[outcome.how if outcome and outcome.how in ("keyed", "added up", "settled") else "other"] += 1

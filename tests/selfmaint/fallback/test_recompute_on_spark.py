@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -137,6 +138,23 @@ def session(spark: SparkSession) -> SparkSession:
     return spark.newSession()
 
 
+@dataclass(frozen=True)
+class Known:
+    """The tables of each state, in a session, and what Spark makes of the views before and after the update."""
+
+    session: SparkSession
+    given: dict[str, dict[str, DataFrame]]
+    old: dict[str, DataFrame]
+    new: dict[str, DataFrame]
+
+
+@pytest.fixture(scope="module")
+def known(spark: SparkSession) -> Known:
+    session = interpreting_session(spark)
+    given = frames(session)
+    return Known(session, given, *(truth(session, given[state], [*QUERIES]) for state in ("before", "after")))
+
+
 @pytest.mark.parametrize(
     ("state", "names", "most_keys"),
     [
@@ -147,11 +165,10 @@ def session(spark: SparkSession) -> SparkSession:
     ],
 )
 def test_every_view_is_what_spark_says(
-    session: SparkSession, tmp_path: Path, state: str, names: list[str], most_keys: int
+    known: Known, tmp_path: Path, state: str, names: list[str], most_keys: int
 ) -> None:
-    session = interpreting_session(session)
-    given = frames(session)
-    old, new = (truth(session, given[s], names) for s in ("before", "after"))
+    session, given = known.session, known.given
+    old, new = ({name: views[name] for name in names} for views in (known.old, known.new))
     path = stored(tmp_path, old, given[state], names)
     with selfmaint.load(path, session) as warehouse:
         update = selfmaint.Update.from_frames(

@@ -18,6 +18,7 @@ from selfmaint.api.warehouse import build
 from selfmaint.decide.verdict import SelfMaintainable
 from selfmaint.engine.memory import MemoryEngine
 from tests.command_line import run
+from tests.effort import effort
 
 TABLES = """
 CREATE TABLE product (id BIGINT PRIMARY KEY, name STRING NOT NULL, weight BIGINT);
@@ -77,9 +78,9 @@ def some_lines(draw: random.Random, ids: range) -> list[tuple[int, int, int | No
 @pytest.mark.parametrize(
     ("copies", "told_by", "options", "steps"),
     [
-        (COPIES, "`lines`, which tells", [], 4),
-        (PARTS, "`line_products` and `line_pieces`, which together tell", ["--strict"], 4),
-        (BRANCHES, "`numbers` and `line_products`, which together tell", ["--strict"], 2),
+        (COPIES, "`lines`, which tells", [], effort(2, 12)),
+        (PARTS, "`line_products` and `line_pieces`, which together tell", ["--strict"], effort(2, 12)),
+        (BRANCHES, "`numbers` and `line_products`, which together tell", ["--strict"], effort(2, 12)),
     ],
 )
 def test_views_follow_though_the_tables_are_gone(

@@ -9,7 +9,6 @@ import json
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import threading
 from collections import Counter
@@ -25,6 +24,7 @@ import selfmaint
 from selfmaint.duckdb.delta import DeltaTables
 from selfmaint.errors import InputError
 from tests.effort import rounds
+from tests.forked import forked
 from tests.killing import killed, killings
 from tests.selfmaint.store.test_lake import FULL, Row, Shop, a_change, a_random_change, write
 
@@ -355,10 +355,9 @@ def test_making_compacting_and_undoing_are_killed_and_nothing_is_lost(shop: Shop
 
 def test_where_no_more_can_be_written_all_is_as_it_was(shop: Shop) -> None:
     old, update = stored(shop), a_change(shop)
-    command = [sys.executable, "-c", FULL, "2500", "maintain", str(shop.toml), "--update", str(update)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode == 2, done
-    assert "error[SM405]" in done.stderr
+    done = forked(FULL, 2500, "maintain", shop.toml, "--update", update)
+    assert done.status == 2, done
+    assert "error[SM405]" in done.said
     assert stored(shop) == old
     assert shop.command("maintain", "--update", update).status == 0
     assert stored(shop) == last(shop) == shop.expected()

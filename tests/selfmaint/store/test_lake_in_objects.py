@@ -27,6 +27,7 @@ from selfmaint.duckdb import loading
 from selfmaint.duckdb.loading import extension_file
 from selfmaint.errors import InputError
 from tests.command_line import run
+from tests.effort import effort
 from tests.follow.shops import logged_shop
 from tests.killing import killed, killings
 from tests.selfmaint.store.test_lake import WAREHOUSE, Row, Shop, a_change, a_random_change
@@ -140,7 +141,7 @@ def test_it_is_made_follows_returns_and_compacts_as_any_lake(shop: Shop, storage
     assert not (shop.folder / "lake" / "data").exists()
     assert not (shop.folder / "lake" / "begun").exists()
     draw = random.Random(3)
-    for number in range(5):
+    for number in range(effort(2, 10)):
         before, update = shop.expected(), a_random_change(shop, f"u{number}", draw)
         assert shop.command("check", "--update", update).status in {0, 1, 3}
         done = shop.command("maintain", "--update", update, "--recompute")
@@ -255,7 +256,7 @@ def test_whenever_a_commit_is_killed_all_views_are_old_or_all_new(shop: Shop, st
         assert stored(shop, storage) in (old, shop.expected())
         assert shop.command("maintain", "--update", update, "--recompute").status == 0
         assert stored(shop, storage) == shop.expected()
-        at += 5
+        at += effort(9, 5)
     assert status == 0
     assert at > 20
     assert shop.command("compact", "--keep-days", "0").status == 0
@@ -275,7 +276,7 @@ def test_whenever_making_it_is_killed_there_is_none_or_all_of_it(tmp_path: Path,
         if done or (tmp_path / "lake").exists():
             assert stored(shop, storage) == shop.expected()
 
-    assert killings(make, look, "init", shop.toml, "--engine", "duckdb", step=5) > 3
+    assert killings(make, look, "init", shop.toml, "--engine", "duckdb", step=effort(7, 5)) > 3
     assert len(storage.files()) == 4, "what those that died left is gone"
 
 

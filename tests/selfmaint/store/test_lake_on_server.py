@@ -23,7 +23,7 @@ from selfmaint.duckdb import loading
 from selfmaint.duckdb.loading import extension_file
 from selfmaint.store.lake_catalog import LakeCatalog
 from tests.command_line import run
-from tests.effort import rounds
+from tests.effort import effort, rounds
 from tests.racing import race
 from tests.selfmaint.store.test_lake import Row, Shop, a_random_change, killed
 
@@ -66,7 +66,7 @@ def shop(tmp_path: Path, database: str) -> Shop:
 
 def test_it_follows_returns_compacts_and_lists_as_any_lake(shop: Shop) -> None:
     chance = random.Random(4)
-    for number in range(6):
+    for number in range(effort(3, 12)):
         update = a_random_change(shop, f"u{number}", chance)
         ran = run("maintain", str(shop.toml), "--update", str(update))
         assert ran.status == 0, ran.stderr
@@ -106,7 +106,7 @@ def test_whenever_a_commit_is_killed_all_views_are_old_or_all_new(shop: Shop) ->
         assert views(shop) in (old, shop.expected())
         assert run("maintain", str(shop.toml), "--update", str(update)).status == 0
         assert views(shop) == shop.expected()
-        at += 4
+        at += effort(9, 4)
     assert status == 0
     assert at > 20
 

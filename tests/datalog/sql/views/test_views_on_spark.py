@@ -21,12 +21,13 @@ from datalog.model import ColumnType, Predicate, Row, TypeName, Value, ViewDefin
 from datalog.sql import Table, select_view, text
 from datalog.sql.views import SqlText, read_sql
 from tests.datalog.sql.sql_views import CREATE, TABLES, column_types, random_bags, views
+from tests.effort import effort
 from tests.many_statements import interpreting_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-BATCHES, VIEWS = 3, 40
+BATCHES, VIEWS = effort(2, 10), 40
 STORED = {Predicate(name): Table((name,), tuple(columns)) for name, columns in TABLES.items()}
 LEAST_READ = 0.75
 _INT, _TEXT, _TRUTH = (ColumnType(name) for name in (TypeName.INT, TypeName.STRING, TypeName.BOOLEAN))
