@@ -16,7 +16,7 @@ from tests.random_queries import Maker
 BELOW = {
     "groups": "select b as p, count(*) as q, sum(c) as n, count(c) as m from r group by b",
     "distinct values": "select b as p, count(distinct c) as q, max(a) as n, min(c) as m from r group by b",
-    "windows": "select a as p, b as q, row_number() over (partition by b order by c, a) as n, c as m from r",
+    "windows": "select a as p, b as q, rank() over (partition by b order by c nulls first) as n, c as m from r",
     "left join": "select r.a as p, r.b as q, s.f as n, s.d as m from r left join s on r.b = s.f",
     "shown rows": "select r.a as p, r.b as q, s.f as n, s.e as m from r join s on r.c = s.f",
     "all rows": "select distinct b as p, c as q, b as n, c as m from r where c > 0",
