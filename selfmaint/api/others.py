@@ -1,5 +1,7 @@
 """What becomes, within `maintain`, of views that are neither decided nor settled: keyed reads, or recomputing.
 
+Views that read stored views come after these: `views_as_tables.py`.
+
 A view that is computed from each row of a stored view alone follows by that view's changed rows. Conditions of
 soundness:
 

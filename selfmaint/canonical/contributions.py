@@ -58,7 +58,7 @@ class Contribution:
 
     Attributes:
         view: the view, or one of them.
-        subgoal: index into its body: what it is told about.
+        subgoal: index into its body: what it is told about; 0 of a view of rows without a match, which has none.
         rule: `relation@known(...) :- view(...).`
         meaning: the same as a query over the base relations: the views unfolded.
         is_exact: whether the views have rows for each match of their bodies, as one with filters has not.

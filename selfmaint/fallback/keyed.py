@@ -32,7 +32,7 @@ class KeyedDelta(Generic[D]):
     Attributes:
         key: the names of its columns that are the key.
         keys: how many values of the key were affected.
-        relations: the base relations that were read by keys for it.
+        relations: the base relations, and stored views, that were read by keys for it.
         whole: those that were read whole, because no key leads to their rows.
         of: the base relation whose columns the key names, where groups follow from the rows that they gain and lose,
             or rows from a key that the view does not show; or the stored view each of whose rows makes rows of this
