@@ -8,7 +8,8 @@ Once `billed` is followed, its change and that of `meter` lead to the regions an
 
 Conditions of soundness, besides those of keyed reads:
 
-1. A view counts as a table only if no two of its rows are equal, as the keys of what it reads tell.
+1. A view counts as a table only if no two of its rows are equal: as the keys of what it reads tell, or as it says
+   itself, and one of a single row.
 2. Its change is known, and what it loses is stored; so its rows after the update are those before it, changed so.
 """
 
@@ -73,9 +74,10 @@ def _tables(warehouse: Warehouse[D], names: Collection[str]) -> dict[str, BaseRe
     needed = {*names}.union(*(below[name] for name in names))
     keyed = tables_of_views(catalog)
     found: dict[str, BaseRelation] = {}
-    for view in sorted(
+    in_order = sorted(
         catalog.views, key=lambda view: len(below[view.name])
-    ):  # each behind those that it reads
+    )  # each behind those that it reads
+    for view in in_order:
         if view.name not in needed or view.is_counted:
             continue
         nullable = frozenset(range(len(view.stored_columns))) - catalog.not_null(view)

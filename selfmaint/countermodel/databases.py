@@ -31,7 +31,7 @@ KEPT = 20_000
 
 
 class CannotEvaluateError(Exception):
-    """A view of which only the text is known, or that has no value on a database; why, in words."""
+    """A view that cannot be run, with only its text known, or that has no value on a database; why, in words."""
 
 
 @dataclass(frozen=True)

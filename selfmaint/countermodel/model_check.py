@@ -59,8 +59,8 @@ class Given:
     def state(self, view: View, database: Rows) -> frozenset[Row] | None:
         """A view's rows on a database, counted ones of a bag; None where they cannot be told.
 
-        So it is of views of which only the text is known, and of a sum of names, say, in undeclared columns; and of
-        those whose rows may stand twice, and are not counted.
+        So it is of views of which only the text is known and that cannot be run (`Catalog.texts`), and of a sum of
+        names, say, in undeclared columns; and of those whose rows may stand twice, and are not counted.
         """
         if may_repeat(view) or view.name in self.repeated:
             return None
