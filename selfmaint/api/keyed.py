@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Generic
 
 from datalog.model import (
     ANY,
@@ -39,16 +38,19 @@ from selfmaint.api.warehouse import Warehouse
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, InputError
 from selfmaint.fallback.added_up import add_up
-from selfmaint.fallback.keyed import KeyedDelta, differ, follow
-from selfmaint.fallback.keyed_rows import KeyedRows, NotKnownError, TooManyKeysError
+from selfmaint.fallback.keyed import differ, follow
+from selfmaint.fallback.keyed_rows import (
+    MOST_KEYS,
+    ByKeys,
+    KeyedDelta,
+    KeyedRows,
+    NotKnownError,
+    TooManyKeysError,
+)
 from selfmaint.fallback.recompute import reads
-from selfmaint.sources.protocol import Read
 from selfmaint.warehouse.catalog import BaseRelation, View
 from selfmaint.warehouse.definitions import unfolded_rules
 from selfmaint.warehouse.situation import Situation
-
-MOST_KEYS = 1_000_000
-"""How many keys of base rows are asked for in all, at most: beyond that recomputing is cheaper."""
 
 NO_RELATIONS: Mapping[str, BaseRelation] = MappingProxyType({})
 
@@ -66,20 +68,6 @@ class Plan:
     added: Additive | None
     keyed: Keyed | None
     differing: Keyed | None = None
-
-
-@dataclass(frozen=True)
-class ByKeys(Generic[D]):
-    """Views that were followed by keys, and others that could have been and were not.
-
-    Attributes:
-        failed: by view, why not, in words.
-        reads: every read of a base relation.
-    """
-
-    followed: Mapping[str, KeyedDelta[D]] = field(default_factory=dict)
-    failed: Mapping[str, str] = field(default_factory=dict)
-    reads: tuple[Read, ...] = ()
 
 
 def plans_by_keys(
@@ -226,8 +214,6 @@ def followed_by_keys(
         InputError: SM502 the engine does not compute what another one does.
         SourceError: a source that does not answer, or is neither right before nor right after the update (SM402).
     """
-    if not plans:
-        return ByKeys()
     catalog = warehouse.catalog
     recomputing = recomputing_of(warehouse, update, lambda view: warehouse.contents[view.name])
     reader = KeyedRows(recomputing.known, warehouse.readable, most_keys, progress)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Generic
 
 from datalog.budget import BudgetSpentError, limit
 from selfmaint.api.garbage import seldom_collected
-from selfmaint.api.keyed import MOST_KEYS
 from selfmaint.api.moved import Moved, moved
 from selfmaint.api.not_maintained import (
     RECOMPUTE,
@@ -36,7 +35,7 @@ from selfmaint.decide.unions import deltas_of_unions, of_unions
 from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict, Verdicts
 from selfmaint.engine.protocol import D
 from selfmaint.fallback.groups import settle_groups
-from selfmaint.fallback.keyed import KeyedDelta
+from selfmaint.fallback.keyed_rows import MOST_KEYS, KeyedDelta
 from selfmaint.fallback.recompute import reads
 from selfmaint.fallback.settle import Reader, settle
 from selfmaint.fallback.told import NAME as TOLD
@@ -187,7 +186,8 @@ class _Open(Generic[D]):
         wholes = _wholes(self.others.warehouse.catalog, views)
         try:
             # Where keyed reads can follow all of them, they need not wait for long.
-            self._settle(views, tries=1 if self.others.can_follow(wholes) else len(views))
+            tries = 1 if len(views) <= 1 or self.others.can_follow(wholes) else len(views)
+            self._settle(views, tries)
         except BudgetSpentError as spent:
             cut = {view: self._cut(view, spent) for view in wholes}
             undecided = {view.name: its for view, its in cut.items()}

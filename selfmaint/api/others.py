@@ -16,28 +16,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Generic
+from typing import TYPE_CHECKING, Generic
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import Atom, Comparison, NullTest, Semantics, ViewDefinition
-from selfmaint.api.keyed import ByKeys, Plan, followed_by_keys, plans_by_keys
 from selfmaint.api.moved import Moved
 from selfmaint.api.not_maintained import RECOMPUTE, NotMaintainedError
 from selfmaint.api.recompute import Anew, recomputed_views, recomputing_of, require_recomputable
 from selfmaint.api.update import Update
 from selfmaint.api.verify import near_columns
-from selfmaint.api.views_as_tables import changing, with_changes_of_views, with_views_as_tables
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.verdict import Verdict
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code
-from selfmaint.fallback.keyed import KeyedDelta
+from selfmaint.fallback.keyed_rows import ByKeys, KeyedDelta
 from selfmaint.fallback.recompute import reads
 from selfmaint.maintain import Delta, difference
 from selfmaint.sources.protocol import Read
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.row_key import row_key
 from selfmaint.warehouse.situation import Situation
+
+if TYPE_CHECKING:
+    from selfmaint.api.keyed import Plan
 
 
 @dataclass
@@ -79,6 +80,8 @@ class Others(Generic[D]):
         """Whether all of some views can be followed by keys."""
         if not self.most_keys:
             return False
+        from selfmaint.api.keyed import plans_by_keys  # noqa: PLC0415 - only where there are such views
+
         plans, _ = plans_by_keys(self.warehouse, views, self.situation)
         return all(view.name in plans for view in views)
 
@@ -89,7 +92,9 @@ class Others(Generic[D]):
             NotMaintainedError: SM404 one is to be recomputed, and cannot be.
         """
         plans: dict[str, Plan] = {}
-        if self.most_keys:
+        if self.most_keys and views:
+            from selfmaint.api.keyed import plans_by_keys  # noqa: PLC0415 - see above
+
             plans, reasons = plans_by_keys(self.warehouse, views, self.situation)
             self._plans |= plans
             self.reasons |= reasons
@@ -101,6 +106,9 @@ class Others(Generic[D]):
 
     def _planned_above(self, left: Sequence[View]) -> dict[str, Plan]:
         """Of views that are not followed by keys of tables alone, how those are that read views that are followed."""
+        from selfmaint.api.keyed import plans_by_keys  # noqa: PLC0415 - see above
+        from selfmaint.api.views_as_tables import changing, with_views_as_tables  # noqa: PLC0415 - see above
+
         catalog = self.warehouse.catalog
         waiting = [view for view in left if _reads_both(catalog, view)]
         found: dict[str, Plan] = {}
@@ -171,6 +179,10 @@ class Others(Generic[D]):
             NotMaintainedError: SM404 one can be followed no further, and is not to be recomputed, or cannot be.
             SourceError: a source that does not answer, or is in another state (SM402).
         """
+        if not self._plans:
+            return ByKeys()
+        from selfmaint.api.keyed import followed_by_keys  # noqa: PLC0415 - see above
+
         found = followed_by_keys(self.warehouse, update, self._plans, progress, self.most_keys)
         self._fail(found.failed, verdicts)
         return found
@@ -221,6 +233,11 @@ class Others(Generic[D]):
         progress: Callable[[str], None],
     ) -> tuple[ByKeys[D], Anew[D]]:
         """Follows views over views by keys, each after those that it reads, some of which are computed anew before."""
+        if not self._above:
+            return ByKeys(), Anew()
+        from selfmaint.api.keyed import followed_by_keys  # noqa: PLC0415 - see above
+        from selfmaint.api.views_as_tables import with_changes_of_views, with_views_as_tables  # noqa: PLC0415
+
         catalog, waiting = self.warehouse.catalog, dict(self._above)
         followed: dict[str, KeyedDelta[D]] = {}
         every: list[Read] = []

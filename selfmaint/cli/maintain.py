@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from selfmaint.api.apply import Written, apply
-from selfmaint.api.keyed import MOST_KEYS
 from selfmaint.api.maintain import Maintained
 from selfmaint.api.maintain import maintain as compute
 from selfmaint.api.not_maintained import NotMaintainedError
@@ -42,7 +41,7 @@ from selfmaint.cli.output import (
     reporting,
 )
 from selfmaint.decide.verdict import SelfMaintainable, Verdicts
-from selfmaint.fallback.keyed import KeyedDelta
+from selfmaint.fallback.keyed_rows import MOST_KEYS, KeyedDelta
 from selfmaint.report.maintenance import (
     Change,
     changes,

@@ -36,8 +36,8 @@ from datalog.model import (
 )
 from datalog.sql.affected import Additive
 from selfmaint.engine.protocol import D, Engine, Facts
-from selfmaint.fallback.keyed import KeyedDelta, affected_keys, by_keys, rows_both_times, unchanged
-from selfmaint.fallback.keyed_rows import KeyedRows, NotKnownError
+from selfmaint.fallback.keyed import affected_keys, by_keys, rows_both_times, unchanged
+from selfmaint.fallback.keyed_rows import KeyedDelta, KeyedRows, NotKnownError
 from selfmaint.fallback.recompute import Recomputing
 from selfmaint.maintain import difference
 from selfmaint.warehouse.catalog import View

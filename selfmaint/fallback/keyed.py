@@ -13,39 +13,14 @@ see `datalog/sql/affected/choice.py`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Generic
 
 from datalog.model import ANY, Predicate, Version
 from datalog.sql.affected import Keyed, Step
 from selfmaint.engine.protocol import D
-from selfmaint.fallback.keyed_rows import KeyedRows, NotKnownError
+from selfmaint.fallback.keyed_rows import KeyedDelta, KeyedRows, NotKnownError
 from selfmaint.fallback.recompute import Recomputing
 from selfmaint.maintain import Delta, difference
 from selfmaint.warehouse.catalog import View
-
-
-@dataclass(frozen=True)
-class KeyedDelta(Generic[D]):
-    """A view's change as keyed reads give it.
-
-    Attributes:
-        key: the names of its columns that are the key.
-        keys: how many values of the key were affected.
-        relations: the base relations, and stored views, that were read by keys for it.
-        whole: those that were read whole, because no key leads to their rows.
-        of: the base relation whose columns the key names, where groups follow from the rows that they gain and lose,
-            or rows from a key that the view does not show; or the stored view each of whose rows makes rows of this
-            one; None where the key is of the view's columns.
-    """
-
-    view: str
-    key: tuple[str, ...]
-    keys: int
-    relations: tuple[str, ...]
-    whole: tuple[str, ...]
-    delta: Delta[D]
-    of: str | None = None
 
 
 def follow(reader: KeyedRows[D], recomputing: Recomputing[D], view: View, how: Keyed) -> KeyedDelta[D]:

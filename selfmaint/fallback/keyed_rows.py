@@ -21,8 +21,12 @@ from selfmaint.fallback.probes import Probe
 from selfmaint.fallback.recompute import read_after
 from selfmaint.fallback.settle import Progress, Readable, require_keys_not_moved
 from selfmaint.fallback.states import rows_after, rows_of, signs_of_state
+from selfmaint.maintain import Delta
 from selfmaint.sources.protocol import Read
 from selfmaint.warehouse.catalog import BaseRelation
+
+MOST_KEYS = 1_000_000
+"""How many keys of base rows are asked for in all, at most: beyond that recomputing is cheaper."""
 
 
 class TooManyKeysError(Exception):
@@ -31,6 +35,43 @@ class TooManyKeysError(Exception):
 
 class NotKnownError(Exception):
     """Stored values and changed rows do not tell a group's new values."""
+
+
+@dataclass(frozen=True)
+class KeyedDelta(Generic[D]):
+    """A view's change as keyed reads give it.
+
+    Attributes:
+        key: the names of its columns that are the key.
+        keys: how many values of the key were affected.
+        relations: the base relations, and stored views, that were read by keys for it.
+        whole: those that were read whole, because no key leads to their rows.
+        of: the base relation whose columns the key names, where groups follow from the rows that they gain and lose,
+            or rows from a key that the view does not show; or the stored view each of whose rows makes rows of this
+            one; None where the key is of the view's columns.
+    """
+
+    view: str
+    key: tuple[str, ...]
+    keys: int
+    relations: tuple[str, ...]
+    whole: tuple[str, ...]
+    delta: Delta[D]
+    of: str | None = None
+
+
+@dataclass(frozen=True)
+class ByKeys(Generic[D]):
+    """Views that were followed by keys, and others that could have been and were not.
+
+    Attributes:
+        failed: by view, why not, in words.
+        reads: every read of a base relation.
+    """
+
+    followed: Mapping[str, KeyedDelta[D]] = field(default_factory=dict)
+    failed: Mapping[str, str] = field(default_factory=dict)
+    reads: tuple[Read, ...] = ()
 
 
 @dataclass

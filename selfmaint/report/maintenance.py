@@ -13,7 +13,7 @@ from selfmaint.api.warehouse import Warehouse
 from selfmaint.canonical import copied
 from selfmaint.decide.verdict import SelfMaintainable
 from selfmaint.engine.protocol import D
-from selfmaint.fallback.keyed import KeyedDelta
+from selfmaint.fallback.keyed_rows import KeyedDelta
 from selfmaint.fallback.recompute import reads
 from selfmaint.report.values import Json, json_rows, shown_rows, table
 from selfmaint.sources.protocol import Read

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from selfmaint import SourceError
-from selfmaint.api import others
+from selfmaint.api import views_as_tables
 from tests.effort import effort
 from tests.keyed_queries import COLUMNS, Outcome, changed, database, maintained
 from tests.random_queries import Maker
@@ -98,7 +98,7 @@ def test_many_of_them_are_followed() -> None:
 
 def test_a_change_of_a_view_that_is_overlooked_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """That the trials can fail."""
-    monkeypatch.setattr(others, "with_changes_of_views", lambda update, _deltas: update)
+    monkeypatch.setattr(views_as_tables, "with_changes_of_views", lambda update, _deltas: update)
     below = {"u": BELOW["distinct values"]}
     text = "select t.x, t.y, max(u.q) as q from t join u on t.x = u.p group by t.x, t.y"
     assert any(_is_wrong(text, below, number) for number in range(60))
