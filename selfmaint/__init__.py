@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from selfmaint.decide.verdict import Verdict as Verdict
     from selfmaint.decide.verdict import VerdictKind as VerdictKind
     from selfmaint.decide.verdict import Verdicts as Verdicts
+    from selfmaint.decide.verdict import Way as Way
     from selfmaint.decide.verdict import Witness as Witness
     from selfmaint.duckdb import Relation as Relation
     from selfmaint.errors import Code as Code
@@ -113,7 +114,8 @@ _FROM = {
     "selfmaint.cross_examine.examine": "CrossExamination Examined",
     "selfmaint.decide.pairs": "Counterexample",
     "selfmaint.decide.search_budget": "SearchBudget",
-    "selfmaint.decide.verdict": "NotSelfMaintainable SelfMaintainable Undecided Verdict VerdictKind Verdicts Witness",
+    "selfmaint.decide.verdict": "NotSelfMaintainable SelfMaintainable Undecided Verdict VerdictKind Verdicts Way "
+    "Witness",
     "selfmaint.duckdb": "Relation",
     "selfmaint.errors": "Code InputError SelfmaintError SourceError",
     "selfmaint.fallback.settle": "Readable",

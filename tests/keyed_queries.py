@@ -87,12 +87,16 @@ def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a view was maintained: `keyed`, `added up`, `settled` or why not; its rows, and those that are right."""
+    """How a view was maintained: `keyed`, `added up`, `settled` or why not; its rows, and those that are right.
+
+    `way` is what `check` said of it, if it was asked; None of a "yes".
+    """
 
     how: str
     found: Counter[tuple[Any, ...]]
     right: Counter[tuple[Any, ...]]
     reads: int = 0
+    way: selfmaint.Way | None = None
 
 
 def maintained(
@@ -102,27 +106,39 @@ def maintained(
     *,
     source_is_after: bool = True,
     below: Mapping[str, str] = NO_VIEWS,
+    is_effective: bool = True,
+    strict: bool = False,
+    checked: bool = False,
 ) -> Outcome:
-    """Maintains the view of a query, over views `below`, too, by what may be read."""
+    """Maintains the view of a query, over views `below`, too, by what may be read.
+
+    Of an update that is not effective, rows are inserted that are there, and others deleted that are not.
+    """
     texts = {**below, "v": text}
     engine_views = {name: truth(its, before, below) for name, its in texts.items()}
     views = " ".join(f"create view {name} as {its};" for name, its in texts.items())
     warehouse: Warehouse[Relation] = selfmaint.build(
-        f"{TABLES} {views}", engine_views, engine="duckdb", effective=True
+        f"{TABLES} {views}", engine_views, engine="duckdb", effective=is_effective
     )
     engine = warehouse.engine
     assert isinstance(engine, DuckEngine)
     state = after if source_is_after else before
     held = Held(engine, {n: _relation(engine, rows, n) for n, rows in state.items()})
     warehouse.readable = {name: selfmaint.Readable(held) for name in state}
-    inserted = {n: arrow(after[n] - before[n], COLUMNS[n]) for n in before if after[n] - before[n]}
-    deleted = {n: arrow(before[n] - after[n], COLUMNS[n]) for n in before if before[n] - after[n]}
-    update = selfmaint.Update.from_frames(warehouse, inserted, deleted, effective=True)
+    kept: Database = {} if is_effective else {n: before[n] & after[n] for n in before}
+    absent: Database = {} if is_effective else {n: frozenset({(9,) * len(COLUMNS[n])}) for n in before}
+    new = {n: after[n] - before[n] | kept.get(n, frozenset()) for n in before}
+    gone = {n: before[n] - after[n] | absent.get(n, frozenset()) for n in before}
+    inserted, deleted = (
+        {n: arrow(rows, COLUMNS[n]) for n, rows in its.items() if rows} for its in (new, gone)
+    )
+    update = selfmaint.Update.from_frames(warehouse, inserted, deleted, effective=is_effective)
     right = bag(truth(text, after, below))
+    way = warehouse.check(update).ways.get("v") if checked else None
     try:
-        found = warehouse.maintain(update)
+        found = warehouse.maintain(update, strict=strict)
     except selfmaint.NotMaintainedError as error:
-        return Outcome("; ".join(str(d.note or d.message) for d in error.diagnostics), right, right)
+        return Outcome("; ".join(str(d.note or d.message) for d in error.diagnostics), right, right, 0, way)
     change = found.deltas["v"]
     old = bag(truth(text, before, below))
     gained, lost = (bag(pa.table(rows)) for rows in (change.gained, change.lost))
@@ -131,7 +147,7 @@ def maintained(
     how = "recomputed" if "v" in found.recomputed else "settled"
     if "v" in found.keyed:
         how = "keyed" if found.keyed["v"].of is None else "added up"
-    return Outcome(how, old + gained - lost, right, len(found.reads))
+    return Outcome(how, old + gained - lost, right, len(found.reads), way)
 
 
 def is_found_wrong(text: str, numbers: int) -> bool:

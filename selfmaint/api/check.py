@@ -93,13 +93,19 @@ def check(
     require_possible(warehouse, facts, situation, update.files, full=full)
     found = decide(known, parts)
     verdicts = of_views_below(catalog, of_unions(catalog, found))
+    ways = {}
     if turned is not None:
         verdicts = Verdicts(turned.verdicts(verdicts))
+    elif not all(verdicts.values()):
+        from selfmaint.api.ways import ways as ways_of  # noqa: PLC0415 - only where it is asked for
+
+        ways = ways_of(warehouse, known, found, verdicts)
     hidden = catalog.helpers if views is None else ()
     wanted = {v.name: verdicts[v.name] for v in chosen if v.name not in hidden}
+    ways = {name: way for name, way in ways.items() if name in wanted}
     if not cross_examine:
-        return Verdicts(wanted)
+        return Verdicts(wanted, None, ways)
     from selfmaint.api.cross_examine import cross_examined  # noqa: PLC0415 - only where it is asked for
 
     result = cross_examined(warehouse, update, known, found, wanted, cross_examine)
-    return Verdicts(result.less(wanted, {}), result.views)
+    return Verdicts(result.less(wanted, {}), result.views, ways)

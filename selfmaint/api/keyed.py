@@ -75,7 +75,7 @@ def plans_by_keys(
 ) -> tuple[dict[str, Plan], dict[str, str]]:
     """The views that can be followed by keys with how that is done, and why the others cannot; nothing is read.
 
-    Of the relations `sets` no two rows are equal, whatever is declared.
+    Of the relations `sets` no two rows are equal, whatever is declared, and what is said to change of them does.
     """
     found: dict[str, Plan] = {}
     reasons: dict[str, str] = {}
@@ -101,15 +101,16 @@ def _plan(
         if name in catalog.relations and not (name in sets or catalog.relations[name].is_set):
             return NotKeyed(f"`{name}` is declared without a key: a row of it may stand twice")
     query, changed = query_of_stored(warehouse, view), situation.inserted | situation.deleted
+    is_effective = situation.effective or changed.isdisjoint({*reads(catalog, view)}.difference(sets))
     how = _by_key(warehouse, view, keyed(query, changed))
     added = None
-    if situation.effective and not view.is_counted and not _is_free(how):
+    if is_effective and not view.is_counted and not _is_free(how):
         found = additive(query, changed)
         added = found if isinstance(found, Additive) and _are_exact(warehouse, view, found) else None
     if not isinstance(how, NotKeyed):
         return Plan(added, how)
     other = None
-    if situation.effective and _keeps_equal_rows(view):
+    if is_effective and _keeps_equal_rows(view):
         one = differing(query, changed)
         other = one if isinstance(one, Keyed) else None
     return how if added is None and other is None else Plan(added, None, other)

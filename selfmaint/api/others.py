@@ -29,7 +29,7 @@ from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.verdict import Verdict
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code
-from selfmaint.fallback.keyed_rows import ByKeys, KeyedDelta
+from selfmaint.fallback.keyed_rows import MOST_KEYS, ByKeys, KeyedDelta
 from selfmaint.fallback.recompute import reads
 from selfmaint.maintain import Delta, difference
 from selfmaint.sources.protocol import Read
@@ -39,6 +39,11 @@ from selfmaint.warehouse.situation import Situation
 
 if TYPE_CHECKING:
     from selfmaint.api.keyed import Plan
+
+MANY_ROWS = 10_000
+"""What reads stored views of fewer rows in all is computed anew from them."""
+SHARE = 4
+"""So is what reads a stored view of which a larger part than one of so many changes."""
 
 
 @dataclass
@@ -76,6 +81,10 @@ class Others(Generic[D]):
         """All of these views."""
         return [view for view in self.warehouse.catalog.views if view.name in self.names]
 
+    def plan(self, name: str) -> Plan | None:
+        """How a view is followed by keys, if it is."""
+        return self._plans.get(name) or self._above.get(name)
+
     def can_follow(self, views: Sequence[View]) -> bool:
         """Whether all of some views can be followed by keys."""
         if not self.most_keys:
@@ -98,7 +107,7 @@ class Others(Generic[D]):
             plans, reasons = plans_by_keys(self.warehouse, views, self.situation)
             self._plans |= plans
             self.reasons |= reasons
-            plans = {**plans, **self._planned_above([view for view in views if view.name not in plans])}
+        plans = {**plans, **self._planned_above([view for view in views if view.name not in plans])}
         left = [view for view in views if view.name not in plans]
         again = left if self.recompute else self._over_followed_views(left, views)
         require_recomputable(self.warehouse, again, verdicts, self.now)
@@ -106,11 +115,15 @@ class Others(Generic[D]):
 
     def _planned_above(self, left: Sequence[View]) -> dict[str, Plan]:
         """Of views that are not followed by keys of tables alone, how those are that read views that are followed."""
+        catalog = self.warehouse.catalog
+        waiting = [view for view in left if _reads_views(catalog, view) and not _source(self.warehouse, view)]
+        if not self.most_keys:
+            waiting = [view for view in waiting if _reads_views_alone(catalog, view)]
+        if not waiting:
+            return {}
         from selfmaint.api.keyed import plans_by_keys  # noqa: PLC0415 - see above
         from selfmaint.api.views_as_tables import changing, with_views_as_tables  # noqa: PLC0415 - see above
 
-        catalog = self.warehouse.catalog
-        waiting = [view for view in left if _reads_both(catalog, view)]
         found: dict[str, Plan] = {}
         while waiting:
             others = [view for view in (*left, *self.again) if view.name not in found]
@@ -248,11 +261,15 @@ class Others(Generic[D]):
 
         while waiting:
             ready = {name: plan for name, plan in waiting.items() if self._views_of(name) <= known.keys()}
+            if whole := [name for name in ready if self._is_sooner_whole(name, known)]:
+                self._fail(dict.fromkeys(whole, "computing it anew takes less"), verdicts)
+                waiting = {name: plan for name, plan in waiting.items() if name not in whole}
+                continue
             if ready:
                 its = {name: known[name] for name in set().union(*map(self._views_of, ready))}
                 over = with_views_as_tables(self.warehouse, its, its)
                 made = followed_by_keys(
-                    over, with_changes_of_views(update, its), ready, progress, self.most_keys
+                    over, with_changes_of_views(update, its), ready, progress, self.most_keys or MOST_KEYS
                 )
                 followed |= made.followed
                 known |= {name: one.delta for name, one in made.followed.items()}
@@ -272,6 +289,16 @@ class Others(Generic[D]):
         self._fail(dict.fromkeys(waiting, "a view that it reads is recomputed"), verdicts)
         return ByKeys(followed, {}, tuple(every)), early
 
+    def _is_sooner_whole(self, name: str, known: Mapping[str, Delta[D]]) -> bool:
+        """Whether a view over views alone is computed anew sooner than by keys: of few rows, or of many new ones."""
+        catalog, count = self.warehouse.catalog, self.warehouse.engine.count
+        if not _reads_views_alone(catalog, catalog.view(name)):
+            return False
+        sizes = {one: count(self.warehouse.contents[one]) for one in self._views_of(name)}
+        return sum(sizes.values()) < MANY_ROWS or any(
+            SHARE * (count(known[one].gained) + count(known[one].lost)) > size for one, size in sizes.items()
+        )
+
     def _views_of(self, name: str) -> set[str]:
         """The views that a view reads."""
         catalog = self.warehouse.catalog
@@ -283,10 +310,8 @@ def _reads_views_alone(catalog: Catalog, view: View) -> bool:
     return bool(names) and catalog.relations.keys().isdisjoint(names)
 
 
-def _reads_both(catalog: Catalog, view: View) -> bool:
-    """Whether a view reads base relations, and views besides."""
-    names = set(reads(catalog, view))
-    return not names.isdisjoint(catalog.relations) and not names <= catalog.relations.keys()
+def _reads_views(catalog: Catalog, view: View) -> bool:
+    return not catalog.relations.keys() >= set(reads(catalog, view))
 
 
 def _unlike_tables(names: Sequence[str], lost: Collection[str]) -> str:

@@ -253,6 +253,36 @@ def _some(witnesses: Sequence[Witness]) -> str:
 Verdict: TypeAlias = SelfMaintainable | NotSelfMaintainable | Undecided
 
 
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How `maintain` goes on with a view that is no "yes", by what is declared.
+
+    Attributes:
+        by: `keyed reads` of rows with the keys that a change affects, the stored `views` that it reads, `reads` of base
+            rows that settle it, `recomputing` if that is asked for, or `nothing`.
+        reads: the base relations of which rows are read.
+        whole: those of them that are read whole.
+    """
+
+    by: str
+    reads: tuple[str, ...] = ()
+    whole: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        some = ", ".join(f"`{name}`" for name in self.reads if name not in self.whole)
+        every = f"all rows of {', '.join(f'`{name}`' for name in self.whole)}" if self.whole else ""
+        match self.by:
+            case "views":
+                return f"from the views that it reads{every and f', and {every}'}"
+            case "keyed reads":
+                return f"keyed reads of {some}{every and f', and {every}'}" if some else every
+            case "reads":
+                return f"reads rows of {some}, if they settle it"
+            case "recomputing":
+                return f"only with `--recompute`{some and f', from all rows of {some}'}"
+        return "in no way: a source is missing, or its query cannot be run"
+
+
 class Verdicts(Mapping[str, Verdict]):
     """The verdict on each view, by the view's name.
 
@@ -260,13 +290,18 @@ class Verdicts(Mapping[str, Verdict]):
 
     Attributes:
         examined: what a cross-examination says of them, if one was asked for.
+        ways: how `maintain` goes on with those that are no "yes", as `check` finds it.
     """
 
     def __init__(
-        self, verdicts: Mapping[str, Verdict], examined: Mapping[str, Examined] | None = None
+        self,
+        verdicts: Mapping[str, Verdict],
+        examined: Mapping[str, Examined] | None = None,
+        ways: Mapping[str, Way] | None = None,
     ) -> None:
         self._verdicts = dict(verdicts)
         self.examined: Mapping[str, Examined] = dict(examined or {})
+        self.ways: Mapping[str, Way] = dict(ways or {})
 
     def __getitem__(self, view: str) -> Verdict:
         return self._verdicts[view]

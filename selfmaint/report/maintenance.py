@@ -53,10 +53,9 @@ def changes(warehouse: Warehouse[D], maintained: Maintained[D]) -> tuple[Change,
 def _how(warehouse: Warehouse[D], maintained: Maintained[D], name: str) -> str:
     catalog = warehouse.catalog
     if name in maintained.keyed:
-        of = maintained.keyed[name].of
-        if of is None:
-            return "keyed reads"
-        return "added up" if of in catalog.relations else _above(catalog, name)
+        if catalog.relations.keys().isdisjoint(reads(catalog, catalog.view(name))):
+            return _above(catalog, name)
+        return "keyed reads" if maintained.keyed[name].of is None else "added up"
     if name not in maintained.recomputed:
         verdict = maintained.verdicts.get(name, True)
         if not verdict:

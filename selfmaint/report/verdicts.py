@@ -14,6 +14,7 @@ from selfmaint.decide.verdict import (
     Verdict,
     VerdictKind,
     Verdicts,
+    Way,
     unknown_facts,
 )
 from selfmaint.report.values import Json, cell
@@ -41,11 +42,20 @@ def verdicts_json(verdicts: Mapping[str, Verdict]) -> Json:
     `exact` of a "yes" says whether the view is of a class of which each "no" is proved, too.
     `near` is there where rows near the update were searched: `{rows, closed}`, how many, and whether others meet none.
     `semantics` is `set` or `bag`, where these differ. `unknown` lists, for some witnesses, the facts that may or may
-    not exist; a variable stands for any value that nothing known tells. Where a cross-examination was asked for, each
+    not exist; a variable stands for any value that nothing known tells. One that is no "yes" has `way`: `{by, reads,
+    whole}`, how `maintain` goes on with it. Where a cross-examination was asked for, each
     has `cross_examined`: `{outcome, because, file}`.
     """
     examined = verdicts.examined if isinstance(verdicts, Verdicts) else {}
-    return [{**_json(name, verdict), **_examined(examined.get(name))} for name, verdict in verdicts.items()]
+    ways = verdicts.ways if isinstance(verdicts, Verdicts) else {}
+    return [
+        {**_json(name, verdict), **_way(ways.get(name)), **_examined(examined.get(name))}
+        for name, verdict in verdicts.items()
+    ]
+
+
+def _way(way: Way | None) -> dict[str, Json]:
+    return {} if way is None else {"way": {"by": way.by, "reads": list(way.reads), "whole": list(way.whole)}}
 
 
 def _examined(one: Examined | None) -> dict[str, Json]:
@@ -88,7 +98,9 @@ def verdicts_table(verdicts: Mapping[str, Verdict], *, verbose: bool = False) ->
     table.add_column("verdict")
     table.add_column("because", overflow="fold")
     examined = verdicts.examined if isinstance(verdicts, Verdicts) else {}
+    ways = verdicts.ways if isinstance(verdicts, Verdicts) else {}
     for name, verdict in verdicts.items():
         lines = [because(verdict, verbose=verbose), *([str(examined[name])] if name in examined else [])]
+        lines += [f"maintain: {ways[name]}"] if name in ways else []
         table.add_row(cell(name), cell(verdict.word, _STYLES[verdict.kind.value]), cell("\n".join(lines)))
     return table

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from selfmaint import SourceError
-from selfmaint.api import views_as_tables
+from selfmaint.api import others, views_as_tables
 from tests.effort import effort
 from tests.keyed_queries import COLUMNS, Outcome, changed, database, maintained
 from tests.random_queries import Maker
@@ -94,6 +94,44 @@ def test_many_of_them_are_followed() -> None:
             assert outcome.found == outcome.right, text
             ways[outcome.how] += 1
     assert ways["keyed"] + ways["added up"] > 2
+
+
+def trial_alone(seed: str) -> tuple[str, Outcome]:
+    """Of a view over views alone, without a base row for some; of some updates it is not known what was there."""
+    random = Random(seed)
+    below = {name: BELOW[random.choice(sorted(BELOW))] for name in ("u", "w")[: random.choice([1, 1, 2])]}
+    maker = Maker(random, dict.fromkeys(below, ("p", "q", "n", "m")), tuple(below))
+    text = maker.sums(1) if random.random() < 0.3 else maker.query(random.choice([1, 2]))
+    before = database(random)
+    is_effective, strict = random.random() < 0.7, random.random() < 0.3
+    after = changed(random, before)
+    outcome = maintained(text, before, after, below=below, is_effective=is_effective, strict=strict)
+    return f"{below}: {text}", outcome
+
+
+@pytest.fixture
+def by_keys_always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few rows there are."""
+    monkeypatch.setattr(others, "MANY_ROWS", 0)
+    monkeypatch.setattr(others, "SHARE", 0)
+
+
+@pytest.mark.usefixtures("by_keys_always")
+@pytest.mark.parametrize("seed", range(effort(4, 60)))
+def test_views_over_views_alone_are_what_recomputing_gives(seed: int) -> None:
+    for number in range(TRIALS):
+        text, outcome = trial_alone(f"{seed}.{number}")
+        assert outcome.found == outcome.right, text
+
+
+@pytest.mark.usefixtures("by_keys_always")
+def test_many_views_over_views_alone_are_followed() -> None:
+    ways = Counter[str]()
+    for number in range(20):
+        text, outcome = trial_alone(f"ways.{number}")
+        assert outcome.found == outcome.right, text
+        ways[outcome.how] += 1
+    assert ways["keyed"] + ways["added up"] > 5, ways
 
 
 def test_a_change_of_a_view_that_is_overlooked_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

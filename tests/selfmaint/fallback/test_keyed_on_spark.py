@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import selfmaint
+from selfmaint.api import others
 from tests.many_statements import interpreting_session
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ QUERIES = {
         qualify row_number() over (partition by customer order by day desc, id) = 1""",
     "beside": """select l.id, c.region, rank() over (partition by c.region order by l.amount) as place
         from latest l join customer c on c.id = l.customer""",
+    "alone": "select customer, count(distinct amount) as amounts, max(id) as last from latest l group by customer",
     "kinds": """select s.customer, max(c.region) as region, count(distinct day) as days
         from sale s left join customer c on c.id = s.customer group by s.customer having count(*) > 1""",
     "both": "select coalesce(c.id, s.id) as id, c.region, s.amount from customer c full join sale s on c.id = s.id",
@@ -45,6 +47,7 @@ HOW = {
     "monthly": "sale",
     "latest": None,
     "beside": None,
+    "alone": None,
     "kinds": None,
     "both": None,
     "neither": None,
@@ -112,8 +115,14 @@ def right(session: SparkSession) -> dict[str, tuple[pa.Table, pa.Table]]:
 
 @pytest.mark.parametrize("is_after", [True, False])
 def test_texts_of_spark_are_followed_by_keys(
-    session: SparkSession, right: dict[str, tuple[pa.Table, pa.Table]], tmp_path: Path, is_after: bool
+    session: SparkSession,
+    right: dict[str, tuple[pa.Table, pa.Table]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    is_after: bool,
 ) -> None:
+    monkeypatch.setattr(others, "MANY_ROWS", 0)
+    monkeypatch.setattr(others, "SHARE", 0)
     program = TABLES + "".join(f"create view {name} as {text};" for name, text in QUERIES.items())
     names = [*QUERIES]
     (tmp_path / "views.sql").write_text(program, encoding="utf-8")

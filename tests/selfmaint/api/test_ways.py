@@ -1,0 +1,96 @@
+"""How `check` says that `maintain` goes on, of random queries over tables and views: what `maintain` then does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pytest
+
+import selfmaint
+from tests.effort import effort
+from tests.keyed_queries import COLUMNS, Outcome, changed, database, maintained
+from tests.random_queries import Maker
+from tests.selfmaint.api.test_views_as_tables import BELOW
+
+DONE = {"keyed", "added up", "settled", "recomputed"}
+
+
+def trial(seed: str) -> tuple[str, Outcome]:
+    random = Random(seed)
+    below = {"u": BELOW[random.choice(sorted(BELOW))]} if random.random() < 0.5 else {}
+    tables = {**COLUMNS, **dict.fromkeys(below, ("p", "q", "n", "m"))}
+    maker = Maker(random, tables, (*COLUMNS, *below, *below, *below))
+    text = maker.sums(1) if random.random() < 0.3 else maker.query(random.choice([1, 2]))
+    before = database(random)
+    after = changed(random, before)
+    is_effective = random.random() < 0.7
+    outcome = maintained(text, before, after, below=below, is_effective=is_effective, checked=True)
+    return f"{below}: {text}", outcome
+
+
+@pytest.mark.parametrize("seed", range(effort(3, 40)))
+def test_maintain_does_what_is_said(seed: int) -> None:
+    for number in range(effort(6, 40)):
+        text, outcome = trial(f"{seed}.{number}")
+        way = None if outcome.way is None else outcome.way.by
+        if outcome.how in ("keyed", "added up"):
+            assert way in (None, "keyed reads", "views"), (text, outcome)
+        elif outcome.how == "recomputed":
+            assert way in (None, "views", "keyed reads"), (text, outcome)
+        elif outcome.how not in DONE:
+            assert way in ("recomputing", "reads", "nothing"), (text, outcome)
+
+
+def test_every_way_is_said_at_times() -> None:
+    said = Counter(None if (way := trial(f"ways.{n}")[1].way) is None else way.by for n in range(60))
+    assert {None, "keyed reads", "views"} <= said.keys(), said
+
+
+PROGRAM = """
+CREATE TABLE r (a INT NOT NULL PRIMARY KEY, b INT, c INT);
+CREATE TABLE s (f INT NOT NULL PRIMARY KEY, d INT);
+CREATE VIEW windows AS SELECT a, rank() OVER (PARTITION BY b ORDER BY c) AS place FROM r;
+CREATE VIEW above AS SELECT place, count(DISTINCT a) AS n FROM windows GROUP BY place;
+CREATE VIEW joined AS SELECT r.a, r.b, s.d FROM r JOIN s ON r.b = s.f WHERE s.d > 1;
+CREATE VIEW no_key AS SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY c) AS m FROM r;
+"""
+
+
+NAMES = ("windows", "above", "joined", "no_key")
+WHOLE = "[update]\neffective = true\n"
+
+
+def test_what_is_said_of_each_way(tmp_path: Path) -> None:
+    (tmp_path / "views.sql").write_text(PROGRAM, encoding="utf-8")
+    contents = {
+        "windows": "a,place\n1,1\n",
+        "above": "place,n\n1,1\n",
+        "joined": "a,b,d\n",
+        "no_key": "m\n3.0\n",
+        "r": "a,b,c\n1,2,3\n",
+        "s": "f,d\n2,1\n",
+    }
+    for name, text in contents.items():
+        (tmp_path / f"{name}.csv").write_text(text, encoding="utf-8")
+    views = "".join(f'[views.{name}]\npath = "{name}.csv"\n' for name in contents if name not in "rs")
+    bases = "".join(f'[relations.{name}]\npath = "{name}.csv"\n' for name in "rs")
+    (tmp_path / "w.toml").write_text(f'program = "views.sql"\n{WHOLE}{views}', encoding="utf-8")
+    (tmp_path / "read.toml").write_text(f'program = "views.sql"\n{WHOLE}{views}{bases}', encoding="utf-8")
+    (tmp_path / "up").mkdir()
+    (tmp_path / "up" / "r.insert.csv").write_text("a,b,c\n5,2,7\n", encoding="utf-8")
+    said = {}
+    for file in ("w.toml", "read.toml"):
+        with selfmaint.load(tmp_path / file, engine="duckdb") as warehouse:
+            verdicts = warehouse.check(selfmaint.Update.from_files(warehouse, tmp_path / "up"))
+            said[file] = {name: str(way) for name, way in verdicts.ways.items()}
+    assert said == {
+        "w.toml": dict.fromkeys(NAMES, "in no way: a source is missing, or its query cannot be run"),
+        "read.toml": {
+            "windows": "keyed reads of `r`",
+            "above": "from the views that it reads",
+            "joined": "reads rows of `r`, `s`, if they settle it",
+            "no_key": "only with `--recompute`, from all rows of `r`",
+        },
+    }
