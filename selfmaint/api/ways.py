@@ -71,9 +71,9 @@ def _way(warehouse: Warehouse[D], others: Others[D], view: View, *, is_settled: 
         return Way("views", tuple(bases), tuple(bases))
     if is_settled and (its := tuple(name for name in bases if name in warehouse.readable)):
         return Way("reads", its)
-    below = reads_of_all(catalog)[view.name]
-    anew = [one for one in catalog.views if one is view or (one.name in below and one.name not in others.names)]
-    if obstacles(catalog, [one for one in anew if one is view or not one.is_decided], warehouse.readable):
+    below = reads_of_all(catalog)[view.name] - others.names
+    anew = [one for one in catalog.views if one is view or (one.name in below and not one.is_decided)]
+    if obstacles(catalog, anew, warehouse.readable):
         return Way("nothing")
     return Way("recomputing", tuple(bases))
 
