@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from selfmaint.api.not_maintained import NotMaintainedError
@@ -29,7 +29,7 @@ def ways(
     found: Mapping[str, Verdict],
     verdicts: Mapping[str, Verdict],
 ) -> dict[str, Way]:
-    """By view.
+    """By view; not of one of which a view below was not looked at.
 
     Args:
         warehouse: the views.
@@ -52,14 +52,17 @@ def ways(
         others.add([view for view in catalog.views if view.name in names], verdicts)
     except NotMaintainedError:  # one that is computed from other views cannot be run; so says `maintain`
         return {}
+    below = reads_of_all(catalog)
     return {
-        name: _way(here, others, catalog.view(name), is_settled=name not in names)
+        name: _way(here, others, catalog.view(name), below[name], is_settled=name not in names)
         for name, verdict in verdicts.items()
-        if not verdict
+        if not verdict and below[name] <= verdicts.keys() | catalog.relations.keys()
     }
 
 
-def _way(warehouse: Warehouse[D], others: Others[D], view: View, *, is_settled: bool) -> Way:
+def _way(
+    warehouse: Warehouse[D], others: Others[D], view: View, below: Collection[str], *, is_settled: bool
+) -> Way:
     catalog = warehouse.catalog
     bases = [n for n in reads(catalog, view) if n in catalog.relations and n not in others.told]
     plan = others.plan(view.name)
@@ -71,8 +74,8 @@ def _way(warehouse: Warehouse[D], others: Others[D], view: View, *, is_settled: 
         return Way("views", tuple(bases), tuple(bases))
     if is_settled and (its := tuple(name for name in bases if name in warehouse.readable)):
         return Way("reads", its)
-    below = reads_of_all(catalog)[view.name] - others.names
-    anew = [one for one in catalog.views if one is view or (one.name in below and not one.is_decided)]
+    lost = set(below) - others.names
+    anew = [one for one in catalog.views if one is view or (one.name in lost and not one.is_decided)]
     if obstacles(catalog, anew, warehouse.readable):
         return Way("nothing")
     return Way("recomputing", tuple(bases))
