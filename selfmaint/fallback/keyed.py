@@ -60,7 +60,8 @@ def by_keys(
     """A view's change with how it came about, for some affected keys."""
     engine = reader.known.engine
     relations = tuple(dict.fromkeys(step.relation for step in how.steps))
-    return KeyedDelta(view.name, engine.columns(keys), engine.count(keys), relations, how.whole, change, of)
+    names = tuple(dict.fromkeys(engine.columns(keys)))  # of columns that are equal, as of a join, one is named twice
+    return KeyedDelta(view.name, names, engine.count(keys), relations, how.whole, change, of)
 
 
 def affected_keys(reader: KeyedRows[D], how: Keyed, names: tuple[str, ...]) -> D:
