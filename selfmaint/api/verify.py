@@ -80,7 +80,7 @@ def differences(
     for name, change in deltas.items():
         view, right = catalog.view(name), truth[name]
         new = engine.keep(applied(engine, view, warehouse.contents[name], change))
-        missing, extra = engine.minus_all(right, new), engine.minus_all(new, right)
+        missing, extra = engine.beyond(right, new)
         missing, extra = beyond_tolerance(engine, near_columns(catalog, view), missing, extra)
         less, more = (tuple(engine.sample(rows, SHOWN_ROWS)) for rows in (missing, extra))
         if less or more:

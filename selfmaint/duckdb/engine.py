@@ -28,6 +28,7 @@ from datalog.sql.duckdb import Query, SqlType
 from datalog.sql.duckdb import relations as sql
 from datalog.sql.duckdb.expressions import view as view_query
 from datalog.sql.duckdb.rules import derived
+from selfmaint.duckdb.bags import beyond, minus_all
 from selfmaint.duckdb.database import MOST_FEW, Database, Relation, Stored
 from selfmaint.duckdb.exact_rows import (
     ZONE,
@@ -246,14 +247,15 @@ class DuckEngine:
 
     def minus_all(self, left: Relation, right: Relation) -> Relation:
         """The rows of `left` without as many equal ones as `right` has, computed now."""
-        with writing_sql():
-            query, types = sql.minus_all(*((one.stored.name, one.types) for one in (left, right)))
-        stored = self.database.table(query, types, [left.stored.name, right.stored.name])
-        return Relation(stored, left.columns)
+        return minus_all(self.database, left, right)
+
+    def beyond(self, one: Relation, other: Relation) -> tuple[Relation, Relation]:
+        """The rows of each without as many equal ones as the other has, computed now."""
+        return beyond(self.database, one, other)
 
     def empty(self, like: Relation) -> Relation:
         """No rows, with the columns of `like`; nothing is read."""
-        return Relation(self.database.given(arrow_rows((), like.types), like.types), like.columns)
+        return Relation(self.database.computed(frozenset(), like.types), like.columns)
 
     def like(self, data: Relation, other: Relation) -> Relation:
         """The rows with the types and names of another relation's columns; an error where a value does not fit."""

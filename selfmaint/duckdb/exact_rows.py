@@ -94,11 +94,11 @@ def listed(rows: Collection[Row], types: Sequence[SqlType]) -> list[list[object]
     kinds = [None if isinstance(kind, str) else kind.name for kind in types]
     if (
         not kinds
-        or not 0 < len(rows) <= _MOST_LISTED
+        or len(rows) > _MOST_LISTED
         or not all(kind in _AS_TEXT or (kind and kind.is_integer) for kind in kinds)
     ):
         return None
-    columns = zip(*rows, strict=True)
+    columns = zip(*rows, strict=True) if rows else ((),) * len(kinds)
     return [
         [value if kind not in _AS_TEXT or value is None else _AS_TEXT[kind](value) for value in column]
         for kind, column in zip(kinds, columns, strict=True)

@@ -16,8 +16,8 @@ from typing import Any
 
 import duckdb
 
-from datalog.sql.duckdb import relations as sql
 from selfmaint.duckdb import objects
+from selfmaint.duckdb.bags import beyond
 from selfmaint.duckdb.database import Database, Relation
 from selfmaint.duckdb.failures import STORAGE
 from selfmaint.duckdb.loading import check_ahead, extension_file, load
@@ -347,19 +347,12 @@ def _undone(lake: Lake, version: int, said: Commit) -> int:
         if old.columns != new.columns:
             message = f"the table `{name}` had other columns at snapshot {version}"
             raise input_error(Code.LAKE, message, "`selfmaint import` brings views in", "nothing was written")
-        gained, lost = _beyond(lake, old, new), _beyond(lake, new, old)
+        gained, lost = beyond(lake.database, old, new)
         if gained.stored.rows or lost.stored.rows:
             sizes[name] = (lost.stored.rows or 0, gained.stored.rows or 0)
             gaining, losing = (one if one.stored.rows else None for one in (gained, lost))
             changes[name] = Change(gaining, losing)
     return lake.commit(changes, Commit(said.kind, said.update, said.positions, sizes), after=now).version
-
-
-def _beyond(lake: Lake, one: Relation, other: Relation) -> Relation:
-    """The rows of a relation beyond those of another, as bags, held."""
-    query, types = sql.minus_all(*((rows.stored.name, rows.types) for rows in (one, other)))
-    stored = lake.database.table(query, types, [one.stored.name, other.stored.name])
-    return Relation(stored, one.columns)
 
 
 def _compacted(lake: Lake, keep_days: float | None) -> None:

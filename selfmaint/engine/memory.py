@@ -162,6 +162,10 @@ class MemoryEngine:
         """The difference: a set holds a row once."""
         return left - right
 
+    def beyond(self, one: frozenset[Row], other: frozenset[Row]) -> tuple[frozenset[Row], frozenset[Row]]:
+        """The differences."""
+        return one - other, other - one
+
     def empty(self, like: frozenset[Row]) -> frozenset[Row]:
         """No rows."""
         return frozenset()

@@ -232,6 +232,10 @@ class Engine(Protocol[D]):
         """As `minus`, but each row of `right` takes away one equal row of `left`, held."""
         ...
 
+    def beyond(self, one: D, other: D) -> tuple[D, D]:
+        """`minus_all` both ways: the rows of each beyond those of the other, held."""
+        ...
+
     def empty(self, like: D) -> D:
         """No rows, with the types and names of some columns."""
         ...

@@ -60,7 +60,9 @@ def by_keys(
     """A view's change with how it came about, for some affected keys."""
     engine = reader.known.engine
     relations = tuple(dict.fromkeys(step.relation for step in how.steps))
-    names = tuple(dict.fromkeys(engine.columns(keys)))  # of columns that are equal, as of a join, one is named twice
+    names = tuple(
+        dict.fromkeys(engine.columns(keys))
+    )  # of columns that are equal, as of a join, one is named twice
     return KeyedDelta(view.name, names, engine.count(keys), relations, how.whole, change, of)
 
 

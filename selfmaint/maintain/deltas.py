@@ -42,7 +42,7 @@ def difference(engine: Engine[D], view: View, new: D, old: D) -> Delta[D]:
     """How rows of a view differ from old ones, each as often as it stands, or as counted rows, if these are."""
     if view.is_counted:
         return recounted(engine, new, old)
-    return Delta(engine.minus_all(new, old), engine.minus_all(old, new))
+    return Delta(*engine.beyond(new, old))
 
 
 def recounted(engine: Engine[D], new: D, old: D) -> Delta[D]:

@@ -256,6 +256,10 @@ class SparkEngine:
         """The rows of `left` without as many equal ones as `right` has, computed now and held."""
         return self._held(positional(left).exceptAll(positional(right)).toDF(*left.columns))
 
+    def beyond(self, one: DataFrame, other: DataFrame) -> tuple[DataFrame, DataFrame]:
+        """The rows of each without as many equal ones as the other has, computed now and held."""
+        return self.minus_all(one, other), self.minus_all(other, one)
+
     def empty(self, like: DataFrame) -> DataFrame:
         """No rows, with the columns of `like`; nothing is read."""
         kinds = types_of(like)

@@ -154,6 +154,27 @@ def minus_all(
     return exp.Except(this=one, expression=other, distinct=False), united
 
 
+def balance(
+    left: tuple[str, Sequence[SqlType]], right: tuple[str, Sequence[SqlType]]
+) -> tuple[exp.Query, tuple[SqlType, ...]]:
+    """The rows of two relations that are not in both as often, with how many more the left one has, and their types."""
+    united = tuple(common(kinds) for kinds in zip(left[1], right[1], strict=True))
+    both = [
+        cast_rows(name, kinds, united).select(exp.alias_(side, "is_left", quoted=True))
+        for (name, kinds), side in ((left, exp.true()), (right, exp.false()))
+    ]
+    every, row = exp.union(*both, distinct=False, copy=False).subquery("every"), _listed(len(united))
+    more = "count(*) FILTER (WHERE is_left) - count(*) FILTER (WHERE NOT is_left)"
+    query = selected(f"SELECT {row}, {more} AS c{len(united)} GROUP BY {row} HAVING {more} <> 0")
+    return query.from_(every, copy=False), (*united, _BIGINT)
+
+
+def beyond(name: str, width: int, sign: int) -> exp.Select:
+    """The rows of a balance that one side has more of (1 the left one), each as often as it has it more."""
+    inner = f"SELECT {_listed(width)}, unnest(range({sign} * c{width})) AS copy FROM :name WHERE {sign} * c{width} > 0"
+    return selected(f"SELECT {_listed(width)} FROM ({inner}) AS copies", name=name)
+
+
 def matching(
     data: tuple[str, Sequence[SqlType]], columns: Sequence[int], keys: tuple[str, Sequence[SqlType]]
 ) -> exp.Select:

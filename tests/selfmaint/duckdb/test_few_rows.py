@@ -300,4 +300,5 @@ def test_few_rows_enter_a_statement_as_arrow_gives_them(
 
 def test_other_types_enter_by_arrow() -> None:
     assert listed(frozenset({(1.5,)}), [DOUBLE]) is None
-    assert listed(frozenset(), [INT]) is None
+    assert listed(frozenset(), []) is None
+    assert listed(frozenset(), [INT]) == [[]]

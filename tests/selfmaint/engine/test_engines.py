@@ -217,6 +217,9 @@ def test_bags_are_counted_added_and_expanded(engine: Engine[Any]) -> None:
     assert sorted(rows, key=repr) == sorted([("a",)] * 3 + [("b",)] * 4 + [(None,)] * 2, key=repr)
     rest = engine.minus_all(engine.bags.expanded(both), engine.bags.expanded(one))
     assert sorted(engine.sample(rest, 99), key=repr) == sorted([("a",)] + [("b",)] * 3 + [(None,)], key=repr)
+    more, less = engine.beyond(engine.bags.expanded(other), engine.bags.expanded(one))
+    assert (engine.sample(more, 99), engine.sample(less, 99)) == ([("b",)] * 2, [("a",)])
+    assert engine.columns(less) == engine.columns(more) == ("x",)
 
 
 def test_rows_are_fetched_up_to_a_limit(engine: Engine[Any], facts: Facts[Any]) -> None:
