@@ -34,7 +34,7 @@ from selfmaint.engine.column_types import is_floating, is_integer
 from selfmaint.errors import LONGEST_LINE, Code, InputError, first_line, input_error
 from selfmaint.store.lake_catalog import HELPERS, LakeCatalog
 from selfmaint.store.place import LakePlace
-from selfmaint.store.stored_tables import Commit
+from selfmaint.store.stored_tables import Commit, TableFiles
 
 # ruff: noqa: S608 - names are quoted, values are bound
 _RESERVED = frozenset({"rowid", "file_row_number"})
@@ -126,7 +126,7 @@ class Lake:
         now = self.catalog.newest()
         there = self.catalog.hidden(now)
         losing = [name for name, change in changes.items() if change.lost is not None]
-        spreads = {name: self.catalog.table(name, now).spreads for name in losing}
+        stored = {name: self.catalog.table(name, now) for name in losing}
         with _attached(self.database, self.place, "written to") as run, self.database.transaction():
             # From here on this is the transaction's state: who comes in between is refused when it ends.
             ((before,),) = run(f"FROM {_LAKE}.current_snapshot()")
@@ -139,7 +139,7 @@ class Lake:
                 run(f"CREATE OR REPLACE TABLE {_name(name, hidden)} AS {_stored(rows)}")
             for name, change in changes.items():
                 if change.lost is not None:
-                    self._delete(_name(name, there), name, change.lost, change.key, spreads[name])
+                    self._delete(_name(name, there), stored[name], change.lost, change.key)
                 if change.gained is not None:
                     run(f"INSERT INTO {_name(name, there)} {_stored(change.gained)}")
             run(f"INSERT INTO {_COMMITS} VALUES (?, ?)", [before + 1, said.text()])
@@ -171,19 +171,18 @@ class Lake:
         """See `Store`."""
         _compacted(self, keep_days)
 
-    def _delete(
-        self, table: str, name: str, lost: Relation, key: tuple[int, ...], spreads: Mapping[int, int]
-    ) -> None:
+    def _delete(self, table: str, stored: TableFiles, lost: Relation, key: tuple[int, ...]) -> None:
         """Deletes from a table as many copies of each row as there are to be lost.
 
         Raises:
             InputError: SM405 there are fewer.
         """
-        run, given = self.database.run, lost.stored.name
+        run, given, columns, spreads = self.database.run, lost.stored.name, stored.columns, stored.spreads
         every = tuple(range(len(lost.types)))
-        nulls = ", ".join(f"count(*) - count(c{i})" for i in every)
-        ((number, *with_null),) = run(f"SELECT count(*), {nulls or '0'} FROM {given}")
-        columns = [row[0] for row in run(f"DESCRIBE {table}")]
+        number, with_null = lost.stored.rows, [0] * len(every)
+        if number is None or not stored.never_null.issuperset(every):
+            nulls = ", ".join(f"count(*) - count(c{i})" for i in every)
+            ((number, *with_null),) = run(f"SELECT count(*), {nulls or '0'} FROM {given}")
         # Equality is what a hash join looks up; where no null is lost it says the same, but for 0.0 and -0.0, which the
         # Bloom filters of files tell apart.
         tests = [
@@ -195,8 +194,8 @@ class Lake:
             """Puts down the places of the rows that agree with a lost one in some columns; how many those are."""
             rows = f"SELECT *, count(*) AS copies FROM {given} GROUP BY ALL"
             joined = f"{table} AS old JOIN ({rows}) AS lost ON {' AND '.join(tests[i] for i in by)}"
-            run(f"CREATE OR REPLACE TEMP TABLE {_PLACES} AS SELECT old.rowid AS place FROM {joined} {more}")
-            ((found,),) = run(f"SELECT count(*) FROM {_PLACES}")
+            places = f"SELECT old.rowid AS place FROM {joined} {more}"
+            ((found,),) = run(f"CREATE OR REPLACE TEMP TABLE {_PLACES} AS {places}")
             return int(found)
 
         # What is lost was read from this very state. So if some columns find as many rows as are lost, it is these:
@@ -215,7 +214,7 @@ class Lake:
         ((found,),) = run(f"DELETE FROM {table} WHERE rowid IN (SELECT place FROM {_PLACES})")
         run(f"DROP TABLE {_PLACES}")
         if found != number:
-            message = f"`{name}` is to lose {number} rows, and has {found} of them"
+            message = f"`{stored.name}` is to lose {number} rows, and has {found} of them"
             raise input_error(
                 Code.WRITE_FAILED,
                 message,
