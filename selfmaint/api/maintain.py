@@ -125,7 +125,9 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
         others.add_moved(turned, verdicts)
     views = _but(catalog, catalog.apart.views, others.views)
     open_views = [view for view in views if not isinstance(found[view.name], SelfMaintainable)]
-    others.add(_wholes(catalog, not_followed(open_views, known.situation, found)), verdicts)
+    others.add(
+        _wholes(catalog, not_followed(catalog, open_views, known.situation, found, verdicts)), verdicts
+    )
     open_views = _but(catalog, open_views, others.views)
     reader = Reader(known, warehouse.readable, progress, partial(require_alike, warehouse))
     opened = _Open(reader, others, found, verdicts, strict)

@@ -10,7 +10,7 @@ from selfmaint.api.not_maintained import NotMaintainedError, uncountable
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.decision import Decision
-from selfmaint.decide.verdict import Undecided, Verdict
+from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, input_error
 from selfmaint.fallback.recompute import Recomputing, obstacles
@@ -54,15 +54,37 @@ def require_not_strict(*, recompute: bool, strict: bool) -> None:
 
 
 def not_followed(
-    open_views: Sequence[View], situation: Situation, verdicts: Mapping[str, Verdict]
+    catalog: Catalog,
+    open_views: Sequence[View],
+    situation: Situation,
+    found: Mapping[str, Verdict],
+    verdicts: Mapping[str, Verdict],
 ) -> list[View]:
-    """The views, of those that are not self-maintainable, that reading some rows does not help, or all of a group's."""
-    doubtful = [*uncountable(open_views, situation), *(v for v in open_views if _is_cut(verdicts[v.name]))]
+    """The views, of those that are not self-maintainable, that reading some rows does not help, or all of a group's.
+
+    And those, or branches of those, that are as a whole by the views that they read.
+
+    Args:
+        catalog: all views.
+        open_views: those, and branches of unions, that are not self-maintainable.
+        situation: what is known of the update.
+        found: the verdicts on views and branches.
+        verdicts: those on the views.
+    """
+    doubtful = [*uncountable(open_views, situation), *(v for v in open_views if is_cut(found[v.name]))]
     alone = [v for v in open_views if isinstance(v, GroupedView) and v.alone]
-    return [v for v in open_views if not v.is_decided or v in doubtful or v in alone]
+    return [
+        v
+        for v in open_views
+        if not v.is_decided
+        or v in doubtful
+        or v in alone
+        or isinstance(verdicts.get(catalog.whole(v.name)), SelfMaintainable)
+    ]
 
 
-def _is_cut(verdict: Verdict) -> bool:
+def is_cut(verdict: Verdict) -> bool:
+    """Whether it took too long to find."""
     return isinstance(verdict, Undecided) and verdict.is_cut
 
 

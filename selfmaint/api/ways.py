@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from selfmaint.api.not_maintained import NotMaintainedError
 from selfmaint.api.others import Others
-from selfmaint.api.recompute import not_followed
+from selfmaint.api.recompute import is_cut, not_followed
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.verdict import SelfMaintainable, Verdict, Way
@@ -40,11 +40,11 @@ def ways(
     if all(verdicts.values()):
         return {}
     catalog = warehouse.catalog
-    parts = [part for part in catalog.apart.views if not isinstance(found.get(part.name), SelfMaintainable)]
-    names = {
-        catalog.whole(p.name)
-        for p in not_followed([p for p in parts if p.name in found], known.situation, found)
-    }
+    open_ = {name: verdict for name, verdict in found.items() if not isinstance(verdict, SelfMaintainable)}
+    parts = [part for part in catalog.apart.views if part.name in open_]
+    closed = {catalog.whole(p.name) for p in parts if not p.is_decided or is_cut(open_[p.name])}
+    left = not_followed(catalog, parts, known.situation, found, verdicts)
+    names = {catalog.whole(part.name) for part in left}
     told, here = told_sources(known), copy.copy(warehouse)
     here.readable = {**warehouse.readable, **told}
     others = Others(here, known.situation, MOST_KEYS, recompute=False, told=frozenset(told))
@@ -53,11 +53,24 @@ def ways(
     except NotMaintainedError:  # one that is computed from other views cannot be run; so says `maintain`
         return {}
     below = reads_of_all(catalog)
-    return {
-        name: _way(here, others, catalog.view(name), below[name], is_settled=name not in names)
+    made = {
+        name: _way(here, others, catalog.view(name), below[name], is_settled=name not in closed)
         for name, verdict in verdicts.items()
         if not verdict and below[name] <= verdicts.keys() | catalog.relations.keys()
     }
+    return {name: _through_helpers(name, way, catalog.helpers, made) for name, way in made.items()}
+
+
+def _through_helpers(name: str, way: Way, helpers: Mapping[str, str], made: Mapping[str, Way]) -> Way:
+    """With what the helpers of a view read, of which it is computed."""
+    mine = [made[helper] for helper, of in helpers.items() if of == name and helper in made]
+    if way.by != "views" or not mine:
+        return way
+    if worst := next((its for its in mine if its.by in ("recomputing", "nothing")), None):
+        return worst
+    read = tuple(dict.fromkeys(base for one in (way, *mine) for base in one.reads))
+    whole = tuple(dict.fromkeys(base for one in (way, *mine) for base in one.whole))
+    return Way("helpers", read, whole)
 
 
 def _way(

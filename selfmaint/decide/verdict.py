@@ -258,8 +258,8 @@ class Way:
     """How `maintain` goes on with a view that is no "yes", by what is declared.
 
     Attributes:
-        by: `keyed reads` of rows with the keys that a change affects, the stored `views` that it reads, `reads` of base
-            rows that settle it, `recomputing` if that is asked for, or `nothing`.
+        by: `keyed reads` of rows with the keys that a change affects, the stored `views` that it reads, its `helpers`,
+            `reads` of base rows that settle it, `recomputing` if that is asked for, or `nothing`.
         reads: the base relations of which rows are read.
         whole: those of them that are read whole.
     """
@@ -272,6 +272,8 @@ class Way:
         some = ", ".join(f"`{name}`" for name in self.reads if name not in self.whole)
         every = f"all rows of {', '.join(f'`{name}`' for name in self.whole)}" if self.whole else ""
         match self.by:
+            case "helpers":
+                return f"from its helpers{some and f', for which rows of {some} are read'}{every and f', and {every}'}"
             case "views":
                 return f"from the views that it reads{every and f', and {every}'}"
             case "keyed reads":

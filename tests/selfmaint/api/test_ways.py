@@ -43,6 +43,20 @@ def test_maintain_does_what_is_said(seed: int) -> None:
             assert way in ("recomputing", "reads", "nothing"), (text, outcome)
 
 
+STAGED = {"u": "select a, abs(b) as b from r where c > 1", "w": "select f, d from s"}
+
+
+@pytest.mark.parametrize("seed", range(effort(8, 200)))
+def test_a_yes_by_the_views_below_needs_no_base_row(seed: int) -> None:
+    text = "select u.a, u.b, w.n from u left join (select d, count(*) as n from w group by d) w on w.d = u.a"
+    random = Random(seed)
+    before = database(random)
+    outcome = maintained(text, before, changed(random, before), below=STAGED, strict=True, checked=True)
+    assert outcome.found == outcome.right
+    if outcome.way is None:
+        assert outcome.how in DONE, outcome
+
+
 def test_every_way_is_said_at_times() -> None:
     said = Counter(None if (way := trial(f"ways.{n}")[1].way) is None else way.by for n in range(60))
     assert {None, "keyed reads", "views"} <= said.keys(), said
