@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import Enum, unique
 
@@ -103,6 +104,20 @@ class ColumnType:
     def decimal_size(self) -> tuple[int, int]:
         """Precision and scale of a decimal; Spark's default where none is declared."""
         return _DEFAULT_DECIMAL if self.precision is None else (self.precision, self.scale or 0)
+
+    def is_found_by(self, other: ColumnType) -> bool:
+        """Whether a value of another type equals one of this type at most: several numbers may be one as doubles."""
+        if self == other or (self.name.is_integer and other.name.is_integer):
+            return True
+        if self.family != "number" or other.family != "number":
+            return False
+        if self.name.is_floating:  # the other is compared as such a number
+            return True
+        if other.name.is_floating:
+            return other.name is TypeName.DOUBLE and self.has_one_near(math.inf)
+        sizes = [one.decimal_size if one.name is TypeName.DECIMAL else (20, 0) for one in (self, other)]
+        scale = max(scale for _, scale in sizes)
+        return max(digits - its for digits, its in sizes) + scale <= MAX_PRECISION
 
     def has_one_near(self, number: float) -> bool:
         """Whether no two numbers of a type that is no floating-point one are the same double, near a double."""

@@ -115,9 +115,8 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     known, found = _decided(warehouse, update, progress, full=full)
     found, verdicts, examined = _examined(warehouse, update, known, found, cross_examine, progress)
     copies = told_sources(known)
-    readable = {**({} if strict else warehouse.readable), **copies}
     mine, warehouse = warehouse, copy.copy(warehouse)  # what is read from stored views is so in one run alone
-    warehouse.readable = readable
+    warehouse.readable = {**({} if strict else mine.readable), **copies}
     most_keys = 0 if strict and not copies else most_keys
     others = Others(warehouse, known.situation, most_keys, recompute=recompute, told=frozenset(copies))
     if turned is not None:
@@ -125,9 +124,8 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
         others.add_moved(turned, verdicts)
     views = _but(catalog, catalog.apart.views, others.views)
     open_views = [view for view in views if not isinstance(found[view.name], SelfMaintainable)]
-    others.add(
-        _wholes(catalog, not_followed(catalog, open_views, known.situation, found, verdicts)), verdicts
-    )
+    left = not_followed(catalog, open_views, known.situation, found, verdicts)
+    others.add(_wholes(catalog, left), verdicts)
     open_views = _but(catalog, open_views, others.views)
     reader = Reader(known, warehouse.readable, progress, partial(require_alike, warehouse))
     opened = _Open(reader, others, found, verdicts, strict)

@@ -82,6 +82,8 @@ def _way(
     if plan is not None:
         looked_up, whole = _read(plan)
         its = tuple(name for name in bases if name in looked_up | whole)
+        if plan.keyed is None and plan.differing is None and not (plan.added and plan.added.is_certain):
+            return Way("reads" if its else "views", its)  # what is stored and what changes may not tell
         return Way("keyed reads" if its else "views", its, tuple(name for name in its if name in whole))
     if view in others.again:
         return Way("views", tuple(bases), tuple(bases))

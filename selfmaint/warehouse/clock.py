@@ -29,6 +29,10 @@ class Clock:
     reads_time: bool = field(compare=False)
     at: Callable[[datetime], Catalog] = field(compare=False)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Another process, which gets a copy, asks for no other moment."""
+        return Clock, (self.moment, self.reads_time, _no_other)
+
     def says_the_same(self, moment: datetime) -> bool:
         """Whether the definitions of another moment are these."""
         here, there = self.moment.astimezone(UTC), moment.astimezone(UTC)
@@ -44,6 +48,10 @@ class Clock:
         """A moment, as far as definitions read it."""
         here = moment.astimezone(UTC)
         return f"{here:%Y-%m-%d %H:%M:%S} UTC" if self.reads_time else f"{here:%Y-%m-%d}"
+
+
+def _no_other(moment: datetime) -> Catalog:
+    raise ValueError(f"a copy of a clock does not know of {moment}")
 
 
 LATER = timedelta(days=1000)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from sqlglot import exp
 
-from datalog.model import TextQuery
+from datalog.model import ColumnType, TextQuery, TypeName
 from datalog.sql.affected.names import UnknownShapeError
 from datalog.sql.affected.plan import (
     Aggregate,
@@ -31,6 +31,7 @@ from datalog.sql.affected.plan import (
 )
 from datalog.sql.affected.read import plan_of_text
 
+_BIGINT = ColumnType(TypeName.BIGINT)
 _DETERMINED = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
 _PLACES = (
     *(exp.RowNumber, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.First, exp.Last, exp.NthValue),
@@ -154,14 +155,14 @@ def determine(plan: Plan, columns: Collection[int]) -> bool:
         case OneRow():
             return True
         case Filter(input, tests):
-            return determine(input, closed(columns, equalities(tests)))
+            return determine(input, closed(columns, _alike(plan, tests)))
         case Windows(input):
             return determine(input, columns)
         case Project(input, items):
             inside = {n for number, tree in items if number in columns and (n := number_of(tree)) is not None}
             return determine(input, inside | set(columns) if plan.extends else inside)
         case Join(kind, left, right, tests):
-            pairs = equalities(tests)
+            pairs = _alike(plan, tests)
             if kind in ("semi", "anti"):
                 return determine(left, columns)
             sides = ((left, right), (right, left)) if kind == "inner" else ((left, right),)
@@ -177,3 +178,40 @@ def determine(plan: Plan, columns: Collection[int]) -> bool:
             return set(plan.columns) <= set(columns)
         case _:
             return False
+
+
+def _alike(plan: Filter | Join, tests: Iterable[exp.Expr]) -> list[tuple[int, int]]:
+    """The pairs of columns that are equal where some tests are true, of types of which each value equals one other."""
+    types, found = _types(plan), list[tuple[int, int]]()
+    for one, other in equalities(tests):
+        mine, its = types.get(one), types.get(other)
+        if mine is not None and its is not None and mine.is_found_by(its) and its.is_found_by(mine):
+            found.append((one, other))
+    return found
+
+
+def _types(plan: Plan) -> dict[int, ColumnType]:
+    """The types of columns that are those of tables, or counts; none of what else is computed."""
+    found: dict[int, ColumnType] = {}
+    for one in every(plan):
+        if isinstance(one, Scan):
+            found |= dict(zip(one.columns, one.table.types, strict=True))
+    items = [
+        pair for one in every(plan) if isinstance(one, Project | Aggregate | Windows) for pair in one.items
+    ]
+    while items:
+        more = {number: kind for number, tree in items if (kind := _type(tree, found)) is not None}
+        if not more:
+            break
+        found |= more
+        items = [pair for pair in items if pair[0] not in more]
+    return found
+
+
+def _type(tree: exp.Expr, known: Mapping[int, ColumnType]) -> ColumnType | None:
+    while isinstance(tree, exp.Paren | exp.Window | exp.Filter | exp.Min | exp.Max):
+        tree = tree.this
+    if isinstance(tree, exp.Count | exp.RowNumber | exp.Rank | exp.DenseRank):
+        return _BIGINT
+    number = number_of(tree)
+    return None if number is None else known.get(number)

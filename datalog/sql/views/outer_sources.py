@@ -196,12 +196,19 @@ class Sides:
             for one in self.sides[number]
             if isinstance(one, Compared) and one.operator == "="
             for mine, other in ((one.left, one.right), (one.right, one.left))
-            if isinstance(mine, Variable) and number not in self.sources([other])
+            if isinstance(mine, Variable)
+            and number not in self.sources([other])
+            and self._is_exact(mine, other)
         }
         if number in self.grouped:
             groups = set(self.pieces[number].draft.groups or ())
             return {what for one, what in self.grouped[number].items() if one in equal} >= groups
         return any(equal.issuperset(key.values()) for key in self._keys(number))
+
+    def _is_exact(self, mine: Variable, other: Expression) -> bool:
+        """Whether a value equals one value of a column at most: not several whole numbers or decimals one double."""
+        one, its = (self.reader.variables.type_of(side) for side in (mine, other))
+        return one is None or its is None or one.is_found_by(its)
 
     def missing_keys(self, outputs: Iterable[Expression], *, is_aggregated: bool) -> str:
         """What to show so that rows of the kept side stand once, and those of each joined side: condition 1."""
