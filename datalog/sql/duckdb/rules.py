@@ -15,6 +15,7 @@ from sqlglot import exp
 from datalog.model import (
     ANY,
     Atom,
+    ColumnType,
     Comparison,
     Constant,
     Literal,
@@ -74,7 +75,7 @@ def derived(rules: Sequence[Rule], tables: Mapping[Predicate, Table], types: Typ
         EmissionError: an unsafe rule, or a predicate without a table.
     """
     goal, arity = rules[0].head.predicate, rules[0].head.arity
-    typed = tuple(without_void(rule, types) for rule in rules)
+    typed = tuple(kept_apart(without_void(rule, types), types) for rule in rules)
     normal = inline(Program(typed), goal).get(goal, ())
     writer = Writer(tables)
     made: list[tuple[Block, tuple[Term, ...], list[SqlType]]] = []
@@ -97,6 +98,44 @@ def _query(
         # A constant's own type in DuckDB follows what it meets.
         values.append(cast(tree, wanted) if kind != wanted or isinstance(term, Constant) else tree)
     return block.query(numbered_items(values), distinct=False, hint=False, once=True)
+
+
+def kept_apart(rule: Rule, types: Types) -> Rule:
+    """A rule in which no number stands for another one that is only equal to it as a double: 2**53 and the next."""
+    found = {
+        term: kind
+        for atom in _atoms(rule.body)
+        for term, kind in zip(atom.terms, types.get(atom.predicate, ()), strict=False)
+        if isinstance(term, Variable) and isinstance(kind, ColumnType)
+    }
+    return replace(rule, body=_kept_apart(rule.body, found))
+
+
+def _atoms(body: Sequence[Literal]) -> Iterator[Atom]:
+    for literal in body:
+        if isinstance(literal, Atom):
+            yield literal
+        elif isinstance(literal, Negation):
+            yield from _atoms(literal.body)
+
+
+def _kept_apart(body: Sequence[Literal], types: Mapping[Variable, ColumnType]) -> tuple[Literal, ...]:
+    made: list[Literal] = []
+    for literal in body:
+        match literal:
+            case Negation(inner):
+                made.append(replace(literal, body=_kept_apart(inner, types)))
+            case Comparison("=", Variable() as left, Variable() as right) if left in types and right in types:
+                one, other = types[left], types[right]
+                is_one = one.is_found_by(other) and other.is_found_by(one)
+                made += (
+                    [literal]
+                    if is_one
+                    else [replace(literal, operator="<="), replace(literal, operator=">=")]
+                )
+            case _:
+                made.append(literal)
+    return tuple(made)
 
 
 def nothing(types: Sequence[SqlType]) -> exp.Query:

@@ -15,6 +15,7 @@ create table l (id BIGINT NOT NULL PRIMARY KEY, d DOUBLE);
 create table rr (k BIGINT NOT NULL PRIMARY KEY, z INT);
 """
 VIEWS = {
+    "both": "select l.id, rr.k, rr.z from l join rr on l.d = rr.k",
     "left": "select l.id, l.d from l left join rr on l.d = rr.k",
     "ranks": "select l.id, l.d, rank() over (partition by l.id order by l.id) as n from l join rr on l.d = rr.k",
     "above": """select id, n, rank() over (partition by id order by n) as k2, count(*) over (partition by id) as c
@@ -38,7 +39,7 @@ def truth(left: pa.Table) -> dict[str, pa.Table]:
         return {name: plain.sql(f'select * from "{name}"').to_arrow_table() for name in VIEWS}
 
 
-@pytest.mark.parametrize("name", ["left", "above"])
+@pytest.mark.parametrize("name", ["both", "left", "above"])
 def test_rows_are_those_of_recomputing(name: str) -> None:
     views = {one: VIEWS[one] for one in VIEWS if one == name or (name == "above" and one == "ranks")}
     before, after = truth(rows_of_l(1)), truth(rows_of_l(1, 2))
