@@ -72,6 +72,19 @@ CREATE VIEW no_key AS SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY c) AS m
 """
 
 
+def test_what_may_not_tell_is_not_promised() -> None:
+    text = "select sum(r.c) as q from r left join s on r.b = s.f where s.e > 0 or s.e is null"
+    before = {
+        "r": frozenset({(1, 1, 5), (2, 1, 6), (3, 2, None), (4, 3, 1)}),
+        "s": frozenset({(1, 2, 3), (2, 2, 4), (3, 1, 1)}),
+        "t": frozenset[tuple[int, ...]](),
+    }
+    after = {**before, "r": frozenset({(3, 2, None)})}
+    outcome = maintained(text, before, after, checked=True)
+    assert outcome.how not in DONE
+    assert str(outcome.way) == "reads rows of `r`, `s`, if they settle it"
+
+
 NAMES = ("windows", "above", "joined", "no_key")
 WHOLE = "[update]\neffective = true\n"
 
