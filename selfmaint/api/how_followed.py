@@ -14,14 +14,18 @@ from datalog.sql.affected import (
     UnknownShapeError,
     additive,
     differing,
+    key_of,
     keyed,
+    nullable_outputs,
     plan_of_definition,
     plan_of_text,
+    types_of,
 )
 from selfmaint.fallback.recompute import reads
 from selfmaint.warehouse.base_relations import BaseRelation, variable_types
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.cores import output_types
+from selfmaint.warehouse.reads import reads as reads_of_all
 from selfmaint.warehouse.row_key import row_key
 
 
@@ -49,6 +53,25 @@ def tables_of_views(schema: Catalog) -> dict[str, Table]:
         if plain.issuperset(key) and key:
             names, kinds = view.stored_columns, tuple(one or ANY for one in types)
             found[view.name] = Table(view.name, names, kinds, frozenset(range(len(names))), (key,))
+    return found
+
+
+def tables_of_all(schema: Catalog) -> dict[str, Table]:
+    """Base relations and stored views, with the keys that are known of them; of some columns no types are."""
+    below = reads_of_all(schema)
+    found = {**tables_of(schema.relations), **tables_of_views(schema)}
+    for view in sorted(
+        schema.views, key=lambda view: len(below[view.name])
+    ):  # each behind those that it reads
+        if view.name in found:
+            continue
+        query = None if view.is_decided else query_of(schema, view, found)
+        if query is not None:
+            names, key = tuple(name for name, _ in query.outputs), key_of(query)
+            keys = () if key is None else (key,)
+            found[view.name] = Table(view.name, names, types_of(query), nullable_outputs(query), keys)
+        elif names := view.stored_columns:
+            found[view.name] = Table(view.name, names, (ANY,) * len(names), frozenset(range(len(names))))
     return found
 
 
@@ -101,14 +124,15 @@ def _leads(view: View, query: Query, changed: set[str]) -> bool:
     return isinstance(view.definition, OpaqueView) and isinstance(differing(query, changed), Keyed)
 
 
-def query_of(schema: Catalog, view: View) -> Query | None:
-    """A view's query; None if its shape is not known."""
+def query_of(schema: Catalog, view: View, tables: Mapping[str, Table] | None = None) -> Query | None:
+    """A view's query over tables, the base relations if none are given; None if its shape is not known."""
+    tables = tables_of(schema.relations) if tables is None else tables
     try:
         match view.definition:
             case OpaqueView(query=TextQuery() as text):
-                return plan_of_text(text, tables_of(schema.relations))
+                return plan_of_text(text, tables)
             case ViewDefinition() as definition:
-                return plan_of_definition(definition, tables_of(schema.relations))
+                return plan_of_definition(definition, tables)
             case _:
                 return None
     except UnknownShapeError:

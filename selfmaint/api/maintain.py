@@ -67,6 +67,7 @@ class Maintained(Generic[D]):
             equal rows.
         before: the views' contents that the deltas are of.
         moved: what the definitions say now, where that is something else than what the contents before are of.
+        by: the catalog by which views were followed that are not decided: some are queries over stored views there.
         keyed: the views that were followed by reading the base rows of the keys that the change affects; their deltas
             count equal rows.
     """
@@ -81,6 +82,7 @@ class Maintained(Generic[D]):
     keyed: Mapping[str, KeyedDelta[D]] = field(default_factory=dict)
     moved: Moved | None = None
     helpers: Mapping[str, Delta[D]] = field(default_factory=dict)
+    by: Catalog | None = field(default=None, repr=False)
 
     @property
     def every(self) -> Mapping[str, Delta[D]]:
@@ -148,8 +150,9 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     verdicts = opened.verdicts
     told = Verdicts({n: v for n, v in verdicts.items() if n not in catalog.helpers}, verdicts.examined)
     kept = {name: deltas.pop(name) for name in catalog.helpers}
+    by = others.warehouse.catalog
     return Maintained(
-        told, reads, deltas, differ, update, anew.contents, warehouse.contents, followed, turned, kept
+        told, reads, deltas, differ, update, anew.contents, warehouse.contents, followed, turned, kept, by
     )
 
 

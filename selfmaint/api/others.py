@@ -26,7 +26,7 @@ from selfmaint.api.recompute import Anew, recomputed_views, recomputing_of, requ
 from selfmaint.api.update import Update
 from selfmaint.api.verify import near_columns
 from selfmaint.api.warehouse import Warehouse
-from selfmaint.decide.verdict import Verdict
+from selfmaint.decide.verdict import SelfMaintainable, Verdict
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code
 from selfmaint.fallback.keyed_rows import MOST_KEYS, ByKeys, KeyedDelta
@@ -34,13 +34,14 @@ from selfmaint.fallback.recompute import reads
 from selfmaint.maintain import Delta, difference
 from selfmaint.sources.protocol import Read
 from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.over_stored import with_over_stored
 from selfmaint.warehouse.row_key import row_key
 from selfmaint.warehouse.situation import Situation
 
 if TYPE_CHECKING:
     from selfmaint.api.keyed import Plan
 
-MANY_ROWS = 10_000
+MANY_ROWS = 1_000_000
 """What reads stored views of fewer rows in all is computed anew from them."""
 SHARE = 4
 """So is what reads a stored view of which a larger part than one of so many changes."""
@@ -100,6 +101,8 @@ class Others(Generic[D]):
         Raises:
             NotMaintainedError: SM404 one is to be recomputed, and cannot be.
         """
+        told = [v for v in views if isinstance(its := verdicts.get(v.name), SelfMaintainable) and its.over]
+        views = self._over_stored(views, told)
         plans: dict[str, Plan] = {}
         if self.most_keys and views:
             from selfmaint.api.keyed import plans_by_keys  # noqa: PLC0415 - see above
@@ -107,11 +110,20 @@ class Others(Generic[D]):
             plans, reasons = plans_by_keys(self.warehouse, views, self.situation)
             self._plans |= plans
             self.reasons |= reasons
+        views = self._over_stored(views, [view for view in views if view.name not in plans])
         plans = {**plans, **self._planned_above([view for view in views if view.name not in plans])}
         left = [view for view in views if view.name not in plans]
         again = left if self.recompute else self._over_followed_views(left, views)
         require_recomputable(self.warehouse, again, verdicts, self.now)
         self.again += again
+
+    def _over_stored(self, views: Sequence[View], which: Sequence[View]) -> Sequence[View]:
+        """Some views, those `which` are followed no other way as their queries over stored views."""
+        if self.now is None and which:
+            catalog = with_over_stored(self.warehouse.catalog, [view.name for view in which])
+            if catalog is not self.warehouse.catalog:
+                self.warehouse = replace(self.warehouse, catalog=catalog)
+        return [self.warehouse.catalog.view(view.name) for view in views]
 
     def _planned_above(self, left: Sequence[View]) -> dict[str, Plan]:
         """Of views that are not followed by keys of tables alone, how those are that read views that are followed."""

@@ -15,13 +15,14 @@ Conditions of soundness:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from datalog.model import AggregateFunction, NotToRun, OpaqueView, TextQuery, ViewDefinition, aggregates_of
 from selfmaint.canonical import copied
 from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict, Verdicts
 from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.over_stored import over_stored
 
 INEXACT = "where it adds up doubles, their last digits depend on the order"
 """What is to be known of sums in a query of which the types are not."""
@@ -42,6 +43,8 @@ def with_views_below(catalog: Catalog, views: Iterable[View]) -> list[View]:
     """Some views and those that their verdicts rest on, in the catalog's order."""
     found: set[str] = set()
     waiting = list(views)
+    if len(waiting) == len(catalog.views):
+        return waiting
     while waiting:
         view = waiting.pop()
         if view.name not in found:
@@ -92,7 +95,7 @@ def _has_open_order(catalog: Catalog, view: View, verdicts: Mapping[str, Verdict
     query = view.definition.query if isinstance(view.definition, OpaqueView) else None
     if not isinstance(query, TextQuery):
         return False
-    below = _stored_below(catalog, view)
+    below = _below(catalog, view, query.relations)
     if below is None or not _are_determined(below.views, verdicts):
         return False
     from datalog.sql.views.one_result import has_open_order  # noqa: PLC0415 - where there are texts
@@ -106,21 +109,31 @@ def what_is_below(catalog: Catalog, view: View) -> Below | None:
 
 
 def _what_is_below(catalog: Catalog, view: View, *, is_anew: bool = False) -> Below | None:
-    definition = view.definition
-    if view.is_decided and not is_anew:
-        return None
-    if isinstance(definition, OpaqueView):
-        query = definition.query
+    if not view.is_decided or is_anew:
+        from selfmaint.fallback.recompute import reads  # noqa: PLC0415 - an audit of decided views does without
+
+        if found := _of_reads(catalog, view, reads(catalog, view)):
+            return found
+    other = over_stored(catalog, view)
+    return None if other is None else _of_reads(catalog, other, _text(other).relations)
+
+
+def _of_reads(catalog: Catalog, view: View, names: Sequence[str]) -> Below | None:
+    if isinstance(view.definition, OpaqueView):
+        query = view.definition.query
         if not catalog.once("whether it has one result", view, lambda: _has_one_result(catalog, query)):
             return None
-    return _stored_below(catalog, view)
+    return _below(catalog, view, names)
 
 
-def _stored_below(catalog: Catalog, view: View) -> Below | None:
+def _text(view: View) -> TextQuery:
+    assert isinstance(view.definition, OpaqueView)
+    assert isinstance(view.definition.query, TextQuery)
+    return view.definition.query
+
+
+def _below(catalog: Catalog, view: View, names: Sequence[str]) -> Below | None:
     """The same of what a view reads, whether or not that has one result."""
-    from selfmaint.fallback.recompute import reads  # noqa: PLC0415 - an audit of decided views does without
-
-    names = reads(catalog, view)
     told = tuple(name for name in names if name in catalog.relations)
     views = tuple(name for name in names if name not in catalog.relations)
     is_told = bool(names) and view.name not in names and set(told) <= set(copied(catalog.apart))
@@ -130,13 +143,13 @@ def _stored_below(catalog: Catalog, view: View) -> Below | None:
 def _has_one_result(catalog: Catalog, query: TextQuery | NotToRun) -> bool:
     from datalog.sql.affected import has_one_result_by_keys  # noqa: PLC0415 - where there are texts
     from datalog.sql.views.one_result import has_one_result  # noqa: PLC0415 - see above
-    from selfmaint.api.how_followed import tables_of, tables_of_views  # noqa: PLC0415 - see above
+    from selfmaint.api.how_followed import tables_of_all  # noqa: PLC0415 - see above
 
     if not isinstance(query, TextQuery):
         return False
-    return has_one_result(query) or has_one_result_by_keys(
-        query, {**tables_of(catalog.relations), **tables_of_views(catalog)}
-    )
+    if has_one_result(query):
+        return True
+    return has_one_result_by_keys(query, catalog.once("tables", None, lambda: tables_of_all(catalog)))
 
 
 def _remarks(catalog: Catalog, view: View) -> tuple[str, ...]:

@@ -96,7 +96,7 @@ def catalog_of_sql(found: SqlViews) -> Catalog:
     made = catalog(Program((), declared, definitions), opaque, found.warnings)
     undone = (one for name, its in found.undone.items() if name not in made.outer for one in its)
     texts = SmallDatabases() if opaque else None
-    return replace(made, remarks=(*made.remarks, *undone), texts=texts)
+    return replace(made, remarks=(*made.remarks, *undone), texts=texts, queries=found.queries)
 
 
 def _catalog_of_texts(

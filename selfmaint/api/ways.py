@@ -76,7 +76,7 @@ def _through_helpers(name: str, way: Way, helpers: Mapping[str, str], made: Mapp
 def _way(
     warehouse: Warehouse[D], others: Others[D], view: View, below: Collection[str], *, is_settled: bool
 ) -> Way:
-    catalog = warehouse.catalog
+    catalog, view = others.warehouse.catalog, others.warehouse.catalog.view(view.name)
     bases = [n for n in reads(catalog, view) if n in catalog.relations and n not in others.told]
     plan = others.plan(view.name)
     if plan is not None:

@@ -51,7 +51,7 @@ def changes(warehouse: Warehouse[D], maintained: Maintained[D]) -> tuple[Change,
 
 
 def _how(warehouse: Warehouse[D], maintained: Maintained[D], name: str) -> str:
-    catalog = warehouse.catalog
+    catalog = maintained.by or warehouse.catalog
     if name in maintained.keyed:
         if catalog.relations.keys().isdisjoint(reads(catalog, catalog.view(name))):
             return _above(catalog, name)

@@ -25,6 +25,7 @@ from datalog.model import (
     Predicate,
     Program,
     Row,
+    TextQuery,
     Version,
     ViewDefinition,
     value_kind,
@@ -88,6 +89,7 @@ class Catalog:
         over_rows: the same views, where those with such definitions are computed from helpers that have none.
         own: the relations that only views' bodies are over: their rows come from those of others (`own_relations.py`).
         texts: runs the views of which only the text is known over rows at hand; None of what cannot be told.
+        queries: by name, the query as it is written of a view that reads views, and what it reads.
     """
 
     program: Program
@@ -104,6 +106,7 @@ class Catalog:
     over_rows: Catalog | None = None
     own: tuple[OwnRelation, ...] = ()
     texts: Texts | None = field(default=None, compare=False, repr=False)
+    queries: Callable[[str], TextQuery | None] | None = field(default=None, compare=False, repr=False)
     _found: dict[object, tuple[View | None, Any]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )

@@ -18,7 +18,8 @@ def reads(catalog: Catalog) -> Mapping[str, frozenset[str]]:
     for rule in catalog.program.rules:
         rules.setdefault(rule.head.predicate.name, set()).update(_names(rule.body))
     direct = {view.name: _direct(view) | rules.get(view.name, set()) for view in catalog.views}
-    direct |= {name: set().union(*map(_direct, parts.values())) for name, parts in catalog.unions.items()}
+    for name, parts in catalog.unions.items():
+        direct[name] = direct.get(name, set()).union(*map(_direct, parts.values()))
     found: dict[str, frozenset[str]] = {}
     for name in direct:
         below, waiting = set[str](), [name]

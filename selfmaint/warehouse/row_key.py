@@ -14,6 +14,7 @@ def row_key(view: View, relations: Mapping[str, BaseRelation]) -> tuple[int, ...
 
         order_lines(O, L, D) :- lineitem(O, L), orders(O, D).       O, L: a key of lineitem, and O is one of orders
         totals(C, N, count(*)) :- orders(O, C), customer(C, N).     C: a key of customer
+        SELECT o, upper(s) AS s FROM orders                         o: a key of orders
 
     A row to delete is found by them. Texts, and columns that stand later, are left out before others.
 
@@ -21,8 +22,13 @@ def row_key(view: View, relations: Mapping[str, BaseRelation]) -> tuple[int, ...
         The positions in ascending order; all columns if the keys tell nothing, or rows stand more than once.
     """
     every = tuple(range(len(view.stored_columns)))
-    if isinstance(view, GroupedView) and view.grouped.measures and not view.is_counted:
-        groups = tuple(sorted(view.grouped.columns))
+    if isinstance(view, GroupedView) and not view.is_counted:
+        grouped = view.grouped
+        if grouped.is_single and not grouped.measures:  # the plain columns determine those that are computed
+            return _fewest(sorted(grouped.group_terms), grouped.group_terms, view.core.body, relations)
+        if not grouped.measures:
+            return every
+        groups = tuple(sorted(grouped.columns))
         return _fewest(groups, view.grouped.group_terms, view.core.body, relations) or every
     is_one_rule = view.limitation is None or view.limitation.kind is Outside.PROJECTION
     if not is_one_rule or view.is_counted or view.unchanging:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from sqlglot import exp
 
-from datalog.model import ColumnType, TextQuery, TypeName
+from datalog.model import ANY, ColumnType, TextQuery, TypeName
 from datalog.sql.affected.names import UnknownShapeError
 from datalog.sql.affected.plan import (
     Aggregate,
@@ -172,12 +172,48 @@ def determine(plan: Plan, columns: Collection[int]) -> bool:
                 determine(one, given) and determine(other, closed({*given, *one.columns}, pairs))
                 for one, other in sides
             )
-        case Aggregate(_, groups):
-            return not plan.sets and set(groups) <= set(columns)
+        case Aggregate(input, groups):
+            return not plan.sets and set(groups) <= _implied(input, columns)
         case Distinct() | Combined(distinct=True):
             return set(plan.columns) <= set(columns)
         case _:
             return False
+
+
+def _implied(plan: Plan, columns: Iterable[int]) -> set[int]:
+    """Columns, and those of which all rows that are equal in them hold one value: as keys of what is read tell."""
+    found, size = set(columns), -1
+    while len(found) > size:
+        size = len(found)
+        found |= _more(plan, found)
+    return found
+
+
+def _more(plan: Plan, columns: set[int]) -> set[int]:
+    match plan:
+        case Scan(table, _, numbers):
+            held = {place for place, number in enumerate(numbers) if number in columns}
+            return set(numbers) if any(set(key) <= held for key in table.keys) else set()
+        case Filter(input, tests):
+            return _more(input, columns) | set(closed(columns, _alike(plan, tests)))
+        case Windows(input):
+            return _more(input, columns)
+        case Project(input, items):
+            same = [(number, inner) for number, tree in items if (inner := number_of(tree)) is not None]
+            return _more(input, set(closed(columns, same))) | set(closed(columns, same))
+        case Join("inner", left, right, tests):
+            given = set(closed(columns, _alike(plan, tests)))
+            return given | _more(left, given) | _more(right, given)
+        case Join("left" | "semi" | "anti", left):
+            return _more(left, columns)
+        case _:
+            return set()
+
+
+def types_of(query: Query) -> tuple[ColumnType, ...]:
+    """The types of a query's columns, as far as they are those of tables, or counts."""
+    found = _types(query.plan)
+    return tuple(found.get(number, ANY) for _, number in query.outputs)
 
 
 def _alike(plan: Filter | Join, tests: Iterable[exp.Expr]) -> list[tuple[int, int]]:
@@ -185,7 +221,9 @@ def _alike(plan: Filter | Join, tests: Iterable[exp.Expr]) -> list[tuple[int, in
     types, found = _types(plan), list[tuple[int, int]]()
     for one, other in equalities(tests):
         mine, its = types.get(one), types.get(other)
-        if mine is not None and its is not None and mine.is_found_by(its) and its.is_found_by(mine):
+        if ANY in (mine, its) or mine is None or its is None:
+            continue
+        if mine.is_found_by(its) and its.is_found_by(mine):
             found.append((one, other))
     return found
 

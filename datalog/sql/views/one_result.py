@@ -15,8 +15,9 @@ from sqlglot import exp
 from datalog.model import TextQuery
 from datalog.sql.views.as_written import parsed
 from datalog.sql.views.named_windows import windows_written_out
+from datalog.sql.views.text_allowed import AGGREGATES, TEXT_FUNCTIONS
 
-_CHOOSING = (exp.Offset, exp.Sort, exp.Cluster, exp.Distribute, exp.Anonymous, exp.Lateral, exp.Pivot)
+_CHOOSING = (exp.Offset, exp.Sort, exp.Cluster, exp.Distribute, exp.Lateral, exp.Pivot)
 _AGGREGATES = (exp.Count, exp.CountIf, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.LogicalAnd, exp.LogicalOr)
 _RANKS = (exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist)
 
@@ -72,6 +73,8 @@ def _is_definite(node: exp.Expr) -> bool:
         return _takes_equal_rows_together(node)
     if isinstance(node, exp.AggFunc):
         return isinstance(node, (*_AGGREGATES, *_RANKS))
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower() in TEXT_FUNCTIONS - AGGREGATES
     return not isinstance(node, _CHOOSING)
 
 

@@ -35,7 +35,7 @@ from datalog.sql.views.select import GroupedUnionError, default_name
 from datalog.sql.views.shorthand import written_out
 from datalog.sql.views.source import Problems, SqlText, Statement, UnreadableError, counted, statements
 from datalog.sql.views.statement import Defined, Kind, declaration, defined, query_text, skipped
-from datalog.sql.views.text_reads import text_query
+from datalog.sql.views.text_reads import Queries, text_query
 from datalog.sql.views.unknown_names import report_unknown
 
 _UNMATCHED = "whether a row has a match is told by what comes and goes, not by the definition alone"
@@ -54,6 +54,7 @@ class SqlViews:
         opaque: the views of which only the text is known, with reasons.
         warnings: what keeps views from being read (DL402), and statements passed over (DL407).
         undone: the same of views with LEFT JOINs, by view: it counts where what they are made of is not decided.
+        queries: those of views that read views, as they are written.
     """
 
     declarations: tuple[Declaration, ...]
@@ -61,6 +62,7 @@ class SqlViews:
     opaque: tuple[OpaqueView, ...] = ()
     warnings: tuple[Diagnostic, ...] = ()
     undone: Mapping[str, tuple[Diagnostic, ...]] = field(default_factory=dict)
+    queries: Queries = field(default_factory=Queries)
 
 
 def read_sql(
@@ -137,6 +139,7 @@ class _Reading:
             tuple(self.opaque.values()),
             in_text_order(self.found),
             self.undone,
+            Queries(self.catalogue),
         )
 
     # ---------------------------------------------------------------------------------------- statements

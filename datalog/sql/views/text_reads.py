@@ -6,6 +6,8 @@ understood as one makes the answer a reason, never a shorter list.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sqlglot import exp
 
 from datalog.diagnostics import Diagnostic
@@ -23,6 +25,31 @@ _REPLACED = (
     "it has `${`, and Spark replaces `${name}` by a setting or an environment variable, in quotes too",
     "write the text without it: `concat('$', '{')` for the two characters",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """By name, the query as it is written of a view that reads views; None if it is not to be run, and of a copy."""
+
+    catalogue: Catalogue | None = None
+
+    def __call__(self, name: str) -> TextQuery | None:
+        """A view's query with what it reads."""
+        views = () if self.catalogue is None else self.catalogue.views
+        view = next((one for one in views if one.name == name and one.stored), None)
+        if self.catalogue is None or view is None or view.problems.source.outside is not None:
+            return None
+        asked = (
+            tuple(part.name for part in reversed(table.parts)) for table in view.tree.find_all(exp.Table)
+        )
+        if not any(self.catalogue.meant(parts)[0] for parts in asked):
+            return None
+        found = text_query(view.text, self.catalogue, view)
+        return found if isinstance(found, TextQuery) else None
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Another process, which gets a copy, asks for none."""
+        return Queries, ()
 
 
 class _CannotTellError(Exception):
