@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from datalog.model import ANY, OpaqueView, TextQuery, Variable, ViewDefinition
+from datalog.model import ANY, ColumnType, OpaqueView, TextQuery, Variable, ViewDefinition
 from datalog.sql.affected import (
     Additive,
     Keyed,
@@ -19,7 +19,7 @@ from datalog.sql.affected import (
     nullable_outputs,
     plan_of_definition,
     plan_of_text,
-    types_of,
+    sums,
 )
 from selfmaint.fallback.recompute import reads
 from selfmaint.warehouse.base_relations import BaseRelation, variable_types
@@ -67,12 +67,31 @@ def tables_of_all(schema: Catalog) -> dict[str, Table]:
             continue
         query = None if view.is_decided else query_of(schema, view, found)
         if query is not None:
-            names, key = tuple(name for name, _ in query.outputs), key_of(query)
+            names, key, kinds = tuple(n for n, _ in query.outputs), key_of(query), kinds_of(query, found)
+            types = tuple(kinds.get(number, ANY) for _, number in query.outputs)
             keys = () if key is None else (key,)
-            found[view.name] = Table(view.name, names, types_of(query), nullable_outputs(query), keys)
+            found[view.name] = Table(view.name, names, types, nullable_outputs(query), keys)
         elif names := view.stored_columns:
             found[view.name] = Table(view.name, names, (ANY,) * len(names), frozenset(range(len(names))))
     return found
+
+
+def kinds_of(query: Query, tables: Mapping[str, Table]) -> dict[int, ColumnType]:
+    """The types of a query's columns, by number; none where a part of it is not known."""
+    from datalog.sql.duckdb import UnlikeSparkError  # noqa: PLC0415 - only for views over views
+    from datalog.sql.duckdb.plans import kinds_of_plan  # noqa: PLC0415 - see above
+
+    try:
+        found = kinds_of_plan(query.plan, {name: one.as_written.types for name, one in tables.items()})
+    except UnlikeSparkError:
+        return {}
+    return {number: kind for number, kind in found.items() if isinstance(kind, ColumnType)}
+
+
+def has_exact_sums(query: Query, tables: Mapping[str, Table]) -> bool:
+    """Whether sums and averages of a query are certainly of exact numbers."""
+    kinds = kinds_of(query, tables)
+    return not any(kinds.get(number, ANY).name.has_signed_zeros for number in sums(query.plan))
 
 
 def is_added_up(schema: Catalog, view: View) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Generic
@@ -89,8 +89,19 @@ class Maintained(Generic[D]):
         """The changes of all that is stored, hidden or not."""
         return {**self.deltas, **self.helpers}
 
+    @property
+    def unverified(self) -> list[str]:
+        """The views that were recomputed from their sources, which is not done again to verify them."""
+        return _of_sources(self.recomputed, self.verdicts)
+
     def __repr__(self) -> str:
         return f"Maintained({', '.join(self.deltas)}; {len(self.reads)} reads)"
+
+
+def _of_sources(recomputed: Iterable[str], verdicts: Mapping[str, Verdict]) -> list[str]:
+    """Of views that were recomputed those that are not told by views that they read."""
+    its = ((name, verdicts.get(name)) for name in recomputed)
+    return [name for name, verdict in its if not (isinstance(verdict, SelfMaintainable) and verdict.over)]
 
 
 @seldom_collected()
@@ -143,7 +154,8 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     deltas.update((name, one.delta) for name, one in above.followed.items())
     deltas = {view.name: deltas.get(view.name) or anew.deltas[view.name] for view in catalog.views}
     followed = {**by_keys.followed, **above.followed}
-    differ = _differences(mine, update, deltas, anew.contents, turned) if verify else None
+    unverified = _of_sources(anew.contents, opened.verdicts)
+    differ = _differences(mine, update, deltas, unverified, turned) if verify else None
     reads = tuple(
         one for one in (*reader.reads, *by_keys.reads, *above.reads, *anew.reads) if one.source != TOLD
     )
@@ -279,7 +291,7 @@ def _differences(
     recomputed: Collection[str],
     turned: Moved | None,
 ) -> tuple[Difference, ...]:
-    """What recomputing shows to be different, of all views that were not recomputed."""
+    """What recomputing shows to be different, of all views but those that were recomputed from their sources."""
 
     def contents(view: View) -> D:
         return new_contents(warehouse, view, deltas[view.name])

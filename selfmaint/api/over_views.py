@@ -17,12 +17,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from datalog.model import AggregateFunction, NotToRun, OpaqueView, TextQuery, ViewDefinition, aggregates_of
 from selfmaint.canonical import copied
 from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict, Verdicts
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.over_stored import over_stored
+
+if TYPE_CHECKING:
+    from datalog.sql.affected import Table
 
 INEXACT = "where it adds up doubles, their last digits depend on the order"
 """What is to be known of sums in a query of which the types are not."""
@@ -143,13 +147,25 @@ def _below(catalog: Catalog, view: View, names: Sequence[str]) -> Below | None:
 def _has_one_result(catalog: Catalog, query: TextQuery | NotToRun) -> bool:
     from datalog.sql.affected import has_one_result_by_keys  # noqa: PLC0415 - where there are texts
     from datalog.sql.views.one_result import has_one_result  # noqa: PLC0415 - see above
-    from selfmaint.api.how_followed import tables_of_all  # noqa: PLC0415 - see above
 
     if not isinstance(query, TextQuery):
         return False
     if has_one_result(query):
         return True
-    return has_one_result_by_keys(query, catalog.once("tables", None, lambda: tables_of_all(catalog)))
+    return has_one_result_by_keys(query, _tables(catalog))
+
+
+def _has_exact_sums(catalog: Catalog, view: View) -> bool:
+    from selfmaint.api.how_followed import has_exact_sums, query_of  # noqa: PLC0415 - where there are texts
+
+    query = query_of(catalog, view, _tables(catalog))
+    return query is not None and has_exact_sums(query, _tables(catalog))
+
+
+def _tables(catalog: Catalog) -> Mapping[str, Table]:
+    from selfmaint.api.how_followed import tables_of_all  # noqa: PLC0415 - where there are texts
+
+    return catalog.once("tables", None, lambda: tables_of_all(catalog))
 
 
 def _remarks(catalog: Catalog, view: View) -> tuple[str, ...]:
@@ -159,7 +175,7 @@ def _remarks(catalog: Catalog, view: View) -> tuple[str, ...]:
 
     match view.definition:
         case OpaqueView(query=TextQuery() as query):
-            return (INEXACT,) if adds_up(query) else ()
+            return (INEXACT,) if adds_up(query) and not _has_exact_sums(catalog, view) else ()
         case ViewDefinition(blocks=blocks):
             its = [one for block in blocks for one in aggregates_of([*block.outputs, *block.having])]
             names = (name for name in reads(catalog, view) if name in catalog.relations)

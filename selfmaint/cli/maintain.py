@@ -231,7 +231,7 @@ def _print_result(result: _Result, format_: Format) -> None:
         print_text(differences_table(found.differences), _SOURCES_ARE_AFTER, "nothing was written")
         return
     if found.differences is not None:
-        which = f"every view but {', '.join(found.recomputed)}" if found.recomputed else "every view"
+        which = f"every view but {', '.join(found.unverified)}" if found.unverified else "every view"
         near = f", sums of doubles to within {TOLERANCE:g} of their size" if result.is_inexact else ""
         print_text(cell(f"verified: recomputing {which} from its sources gives the same rows{near}"))
     if result.dry_run:

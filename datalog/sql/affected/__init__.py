@@ -2,7 +2,7 @@
 
 from datalog.sql.affected.additive import Additive, additive
 from datalog.sql.affected.choice import Keyed, NotKeyed, Step, differing, keyed
-from datalog.sql.affected.determined import has_one_result_by_keys, key_of, nullable_outputs, types_of
+from datalog.sql.affected.determined import has_one_result_by_keys, key_of, nullable_outputs, sums
 from datalog.sql.affected.names import UnknownShapeError
 from datalog.sql.affected.plan import Plan, Query, Table
 from datalog.sql.affected.read import plan_of_definition, plan_of_text
@@ -24,5 +24,5 @@ __all__ = [
     "nullable_outputs",
     "plan_of_definition",
     "plan_of_text",
-    "types_of",
+    "sums",
 ]

@@ -210,10 +210,14 @@ def _more(plan: Plan, columns: set[int]) -> set[int]:
             return set()
 
 
-def types_of(query: Query) -> tuple[ColumnType, ...]:
-    """The types of a query's columns, as far as they are those of tables, or counts."""
-    found = _types(query.plan)
-    return tuple(found.get(number, ANY) for _, number in query.outputs)
+def sums(plan: Plan) -> list[int]:
+    """The columns that hold sums and averages."""
+    found = []
+    for one in every(plan):
+        for number, tree in one.items if isinstance(one, Aggregate | Windows) else ():
+            if tree.find(exp.Sum, exp.Avg) is not None:
+                found.append(number)
+    return found
 
 
 def _alike(plan: Filter | Join, tests: Iterable[exp.Expr]) -> list[tuple[int, int]]:

@@ -75,6 +75,17 @@ def query_of_plan(
     return found, tuple(making.kinds[number] for _, number in query.outputs)
 
 
+def kinds_of_plan(plan: Plan, types: Mapping[str, Sequence[SqlType]]) -> dict[int, SqlType]:
+    """The types that all columns of a plan have in Spark, by number.
+
+    Raises:
+        UnlikeSparkError: see `query_of_plan`.
+    """
+    making = _Making({name: name for name in types}, types)
+    making.over(plan, {})
+    return making.kinds
+
+
 Places: TypeAlias = Mapping[int, str]
 """The sources, by their aliases, that columns are read from."""
 

@@ -1,0 +1,115 @@
+"""Views over staging views, which are unfolded: told by these where what is below does not tell them."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from random import Random
+
+import pytest
+
+from selfmaint.api import others
+from selfmaint.api.programs import catalog_of
+from selfmaint.warehouse.over_stored import over_stored
+from tests.effort import effort
+from tests.keyed_queries import Outcome, changed, database, maintained
+from tests.random_queries import Maker
+
+STAGED = {
+    "plain": "select a as p, b as q, c as n, b as m from r",
+    "computed": "select a as p, coalesce(b, 0) as q, a + 1 as n, c as m from r",
+    "filtered": "select f as p, d as q, e as n, -e as m from s where d > 0",
+    "joined": "select r.a as p, s.d as q, r.c as n, coalesce(s.e, 9) as m from r join s on r.b = s.f",
+    "without a key": "select b as p, c as q, 1 as n, coalesce(c, 0) as m from r",
+    "distinct": "select distinct b as p, coalesce(c, 0) as q, 1 as n, 2 as m from r",
+    "matched": "select r.a as p, r.b as q, s.d as n, s.e as m from r left join s on r.b = s.f",
+    "both": "select a as p, b as q, c as n, 0 as m from r union all select f, d, e, 1 from s",
+}
+"""Queries with columns `p`, `q`, `n` and `m`."""
+TRIALS = effort(6, 60)
+
+
+def trial(seed: str) -> tuple[str, Outcome]:
+    random = Random(seed)
+    below = {name: STAGED[random.choice(sorted(STAGED))] for name in ("u", "w")[: random.choice([1, 2])]}
+    maker = Maker(random, dict.fromkeys(below, ("p", "q", "n", "m")), tuple(below))
+    text = maker.sums(random.choice([1, 2])) if random.random() < 0.5 else maker.query(random.choice([1, 2]))
+    before = database(random)
+    is_effective, strict = random.random() < 0.7, random.random() < 0.5
+    after = changed(random, before)
+    found = maintained(
+        text, before, after, below=below, is_effective=is_effective, strict=strict, checked=True
+    )
+    return f"{below}: {text}", found
+
+
+@pytest.fixture(params=[0, None], ids=["by keys", "whole"])
+def rows_for_keys(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From how many rows on what reads views alone is followed by keys."""
+    if request.param is not None:
+        monkeypatch.setattr(others, "MANY_ROWS", request.param)
+        monkeypatch.setattr(others, "SHARE", 0)
+
+
+@pytest.mark.usefixtures("rows_for_keys")
+@pytest.mark.parametrize("seed", range(effort(3, 60)))
+def test_views_over_staging_views_are_what_recomputing_gives(seed: int) -> None:
+    followed = 0
+    for number in range(TRIALS):
+        text, outcome = trial(f"{seed}.{number}")
+        if outcome.found != Counter() or not outcome.right:
+            followed += 1
+        if outcome.how in ("keyed", "added up", "settled", "recomputed"):
+            assert outcome.found == outcome.right, text
+    assert followed
+
+
+BELOW = {
+    "u": "select a as p, coalesce(b, 0) as q, c as n from r where a > 0",
+    "w": "select f as p, coalesce(d, 9) as area from s",
+}
+VIEWS = {
+    "left join": "select w.area, count(distinct u.n) as n, max(u.q) as top from u left join w on w.p = u.q "
+    "group by w.area",
+    "largest": "select q, max(n) as n, count(distinct n) as m from u group by q",
+    "left out": "select area, max(p) as p from w group by area having count(*) > 1",
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_no_base_row_is_needed_where_the_staging_views_are_determined(name: str) -> None:
+    for number in range(12):
+        random = Random(number)
+        before = database(random)
+        after = changed(random, before)
+        outcome = maintained(VIEWS[name], before, after, below=BELOW, strict=True, checked=True)
+        assert outcome.found == outcome.right, (name, number)
+        assert outcome.way is None, outcome.way
+        assert not outcome.reads
+
+
+TABLES = """
+create table kind (id int primary key, label string, area string);
+create table site (id int primary key, kind int not null references kind, amount decimal(9, 2), secret string);
+create view stg_site as select id, kind, amount from site where amount > 0;
+"""
+
+
+def test_a_copy_of_a_catalog_knows_of_no_queries() -> None:
+    catalog = catalog_of(
+        f"{TABLES} create view v as select kind, max(amount) as n from stg_site group by kind;"
+    )
+    view = catalog.view("v")
+    found = over_stored(catalog, view)
+    assert found is not None
+    assert not found.is_decided
+    copied = pickle.loads(pickle.dumps(catalog.queries))  # noqa: S301 - its own
+    assert copied is not None
+    assert copied("v") is None
+
+
+def test_what_is_counted_or_reads_tables_alone_is_left() -> None:
+    catalog = catalog_of(
+        f"{TABLES} create view v as select kind from stg_site; create view w as select id from site;"
+    )
+    assert all(over_stored(catalog, view) is None for view in catalog.views)
