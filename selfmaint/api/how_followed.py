@@ -25,6 +25,7 @@ from selfmaint.fallback.recompute import reads
 from selfmaint.warehouse.base_relations import BaseRelation, variable_types
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.cores import output_types
+from selfmaint.warehouse.over_stored import over_stored
 from selfmaint.warehouse.reads import reads as reads_of_all
 from selfmaint.warehouse.row_key import row_key
 
@@ -52,7 +53,8 @@ def tables_of_views(schema: Catalog) -> dict[str, Table]:
         key = row_key(view, schema.relations)
         if plain.issuperset(key) and key:
             names, kinds = view.stored_columns, tuple(one or ANY for one in types)
-            found[view.name] = Table(view.name, names, kinds, frozenset(range(len(names))), (key,))
+            nullable = frozenset(range(len(names))) - schema.not_null(view)
+            found[view.name] = Table(view.name, names, kinds, nullable, (key,))
     return found
 
 
@@ -65,7 +67,7 @@ def tables_of_all(schema: Catalog) -> dict[str, Table]:
     ):  # each behind those that it reads
         if view.name in found:
             continue
-        query = None if view.is_decided else query_of(schema, view, found)
+        query = None if view.is_decided else query_of(schema, over_stored(schema, view) or view, found)
         if query is not None:
             names, key, kinds = tuple(n for n, _ in query.outputs), key_of(query), kinds_of(query, found)
             types = tuple(kinds.get(number, ANY) for _, number in query.outputs)
@@ -77,14 +79,10 @@ def tables_of_all(schema: Catalog) -> dict[str, Table]:
 
 
 def kinds_of(query: Query, tables: Mapping[str, Table]) -> dict[int, ColumnType]:
-    """The types of a query's columns, by number; none where a part of it is not known."""
-    from datalog.sql.duckdb import UnlikeSparkError  # noqa: PLC0415 - only for views over views
-    from datalog.sql.duckdb.plans import kinds_of_plan  # noqa: PLC0415 - see above
+    """The types of a query's columns, by number, as far as they are known."""
+    from datalog.sql.duckdb.plans import kinds_of_plan  # noqa: PLC0415 - only for views over views
 
-    try:
-        found = kinds_of_plan(query.plan, {name: one.as_written.types for name, one in tables.items()})
-    except UnlikeSparkError:
-        return {}
+    found = kinds_of_plan(query.plan, {name: one.as_written.types for name, one in tables.items()})
     return {number: kind for number, kind in found.items() if isinstance(kind, ColumnType)}
 
 

@@ -155,13 +155,6 @@ def _has_one_result(catalog: Catalog, query: TextQuery | NotToRun) -> bool:
     return has_one_result_by_keys(query, _tables(catalog))
 
 
-def _has_exact_sums(catalog: Catalog, view: View) -> bool:
-    from selfmaint.api.how_followed import has_exact_sums, query_of  # noqa: PLC0415 - where there are texts
-
-    query = query_of(catalog, view, _tables(catalog))
-    return query is not None and has_exact_sums(query, _tables(catalog))
-
-
 def _tables(catalog: Catalog) -> Mapping[str, Table]:
     from selfmaint.api.how_followed import tables_of_all  # noqa: PLC0415 - where there are texts
 
@@ -171,17 +164,16 @@ def _tables(catalog: Catalog) -> Mapping[str, Table]:
 def _remarks(catalog: Catalog, view: View) -> tuple[str, ...]:
     """What to know of the rows."""
     from datalog.sql.views.one_result import adds_up  # noqa: PLC0415 - where there are texts
-    from selfmaint.fallback.recompute import reads  # noqa: PLC0415 - see above
+    from selfmaint.api.how_followed import has_exact_sums, query_of  # noqa: PLC0415 - see above
 
     match view.definition:
-        case OpaqueView(query=TextQuery() as query):
-            return (INEXACT,) if adds_up(query) and not _has_exact_sums(catalog, view) else ()
+        case OpaqueView(query=TextQuery() as text):
+            has_sums = adds_up(text)
         case ViewDefinition(blocks=blocks):
             its = [one for block in blocks for one in aggregates_of([*block.outputs, *block.having])]
-            names = (name for name in reads(catalog, view) if name in catalog.relations)
-            has_doubles = any(
-                kind.name.is_floating for name in names for kind in catalog.relations[name].types
-            )
-            return (INEXACT,) if has_doubles and any(one.function in _SUMS for one in its) else ()
+            has_sums = any(one.function in _SUMS for one in its)
         case _:
             return ()
+    query = query_of(catalog, view, _tables(catalog)) if has_sums else None
+    is_exact = not has_sums or (query is not None and has_exact_sums(query, _tables(catalog)))
+    return () if is_exact else (INEXACT,)

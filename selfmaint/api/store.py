@@ -14,7 +14,7 @@ import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from datalog.diagnostics import Diagnostic
@@ -145,18 +145,32 @@ def _require_filled(store: Store, version: int) -> None:
 
 
 def snapshot_of(store: Store, wanted: int | str) -> int:
-    """A snapshot: itself, or that of the last update with an id.
+    """A snapshot: itself, that of the last update with an id, or of the one that the history shows so.
 
     Raises:
-        InputError: SM408 no update of that id was committed.
+        InputError: SM408 no update of that id was committed, or several are shown so.
     """
     if isinstance(wanted, int):
         return wanted
-    known = {said.update: version for version, said in store.commits() if said.kind == "maintain"}
-    if wanted not in known:
-        message = f"no update `{wanted}` was committed to the {store.place.kind} `{store.place.folder}`"
+    commits = [(version, said) for version, said in store.commits() if said.kind == "maintain"]
+    known = {said.update: version for version, said in commits}
+    if wanted in known:
+        return known[wanted]
+    shown = [version for version, said in commits if wanted in _names(said)]
+    if len(shown) != 1:
+        where = f"the {store.place.kind} `{store.place.folder}`"
+        message = f"no update `{wanted}` was committed to {where}"
+        if shown:
+            message = f"several updates `{wanted}` were committed to {where}: snapshots {', '.join(map(str, shown))}"
         raise input_error(Code.LAKE, message, "`selfmaint history` lists the updates and the snapshots")
-    return known[wanted]
+    return shown[0]
+
+
+def _names(said: Commit) -> set[str]:
+    """What an update may be called: as the history shows it, or by the last name of its folder or file."""
+    place = PurePath(said.about)
+    folder = place.parent if place.suffix else place
+    return {said.about, place.name, str(folder), folder.name}
 
 
 def no_snapshots(who: str) -> InputError:

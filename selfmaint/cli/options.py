@@ -104,7 +104,7 @@ AS_OF = option(
     "--as-of",
     metavar="SNAPSHOT",
     type=state,
-    help="The state of the store to look at, or the id of the update that made it; by default the newest.",
+    help="The state of the store to look at, or the update that made it, as `history` shows it; by default the newest.",
 )
 WAREHOUSE = option("warehouse", metavar="WAREHOUSE.toml", type=Path, help="The warehouse file.")
 EFFECTIVE = yes_or_no(

@@ -16,7 +16,7 @@ from datalog.rewrite import drop_unreachable, guard_joins
 from datalog.rewrite.reachable import predicates_of
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.engine.protocol import D, Facts
-from selfmaint.errors import Code, in_view
+from selfmaint.errors import Code, SourceError, in_view
 from selfmaint.fallback.settle import Progress, Readable, require_not_moved
 from selfmaint.fallback.states import rows_after, rows_of, signs_of_state
 from selfmaint.sources.protocol import Read, Source
@@ -134,12 +134,28 @@ class Recomputing(Generic[D]):
         """The new contents of some views that nothing stands in the way of recomputing.
 
         Raises:
-            SourceError: a source that does not answer, or is in another state (SM402).
+            SourceError: a source that does not answer, or is in another state (SM402); SM104 other columns, of all
+                base relations at once.
             InputError: SM404 a query that Spark refuses, or one that this engine cannot run; SM104 other columns.
         """
         mine = {view.name: view for view in views}
+        self._read_bases(mine)
         contents = {name: self._contents(name, mine) for name in mine}
         return Recomputed(contents, tuple(self._reads))
+
+    def _read_bases(self, mine: Mapping[str, View]) -> None:
+        """Reads the base relations that views read."""
+        problems: list[Diagnostic] = []
+        for name in dict.fromkeys(one for view in mine.values() for one in reads(self.catalog, view)):
+            if name in self.catalog.relations:
+                try:
+                    self._contents(name, mine)
+                except SourceError as error:
+                    if any(one.code is not Code.COLUMNS_DIFFER for one in error.diagnostics):
+                        raise
+                    problems += error.diagnostics
+        if problems:
+            raise SourceError(problems)
 
     def _contents(self, name: str, mine: Mapping[str, View]) -> D:
         """The rows of a base relation or view after the update."""

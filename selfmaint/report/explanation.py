@@ -8,7 +8,17 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from datalog.model import Atom, Comparison, Constant, Predicate, Program, Row, Rule, ViewDefinition
+from datalog.model import (
+    Atom,
+    Comparison,
+    Constant,
+    OpaqueView,
+    Predicate,
+    Program,
+    Row,
+    Rule,
+    ViewDefinition,
+)
 from datalog.sql import select, text
 from datalog.syntax import show
 from selfmaint.api.explain import Explanation, Supply, Tested
@@ -77,8 +87,13 @@ def _named(view: View) -> str:
 
 
 def _defined(explanation: Explanation) -> str:
-    """The rules of a view, or its definition."""
-    view = explanation.view
+    """The rules of a view, its definition, or its text where that alone is known, or is what it is computed by."""
+    view, verdict = explanation.view, explanation.verdict
+    is_text = isinstance(view.definition, OpaqueView) or (
+        isinstance(verdict, SelfMaintainable) and verdict.is_computed
+    )
+    if is_text and view.definition is not None and view.definition.text:
+        return view.definition.text.strip()
     if isinstance(view.definition, ViewDefinition) and (view.is_more_than_rules or view.unchanging):
         return show(view.definition).strip()
     if len(explanation.rules) > 1:

@@ -204,19 +204,23 @@ def _more(plan: Plan, columns: set[int]) -> set[int]:
         case Join("inner", left, right, tests):
             given = set(closed(columns, _alike(plan, tests)))
             return given | _more(left, given) | _more(right, given)
-        case Join("left" | "semi" | "anti", left):
+        case Join("left", left, right):
+            # Without a partner all columns of the right side are null, and with one this one is not.
+            has_partner = any(never_null(right, number) for number in columns)
+            return _more(left, columns) | (_more(right, columns) if has_partner else set())
+        case Join("semi" | "anti", left):
             return _more(left, columns)
         case _:
             return set()
 
 
 def sums(plan: Plan) -> list[int]:
-    """The columns that hold sums and averages."""
+    """The columns that sums and averages are of, or that hold them where they are of something computed."""
     found = []
     for one in every(plan):
         for number, tree in one.items if isinstance(one, Aggregate | Windows) else ():
-            if tree.find(exp.Sum, exp.Avg) is not None:
-                found.append(number)
+            operands = [number_of(call.this) for call in tree.find_all(exp.Sum, exp.Avg)]
+            found += [number if operand is None else operand for operand in operands]
     return found
 
 

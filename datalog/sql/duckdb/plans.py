@@ -7,6 +7,7 @@ of LIMIT an order that is not by columns of the result, of a window what is not 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TypeAlias
@@ -29,6 +30,7 @@ from datalog.sql.affected.plan import (
     Scan,
     Windows,
     below,
+    every,
     number_of,
 )
 from datalog.sql.block import Frame
@@ -76,13 +78,13 @@ def query_of_plan(
 
 
 def kinds_of_plan(plan: Plan, types: Mapping[str, Sequence[SqlType]]) -> dict[int, SqlType]:
-    """The types that all columns of a plan have in Spark, by number.
-
-    Raises:
-        UnlikeSparkError: see `query_of_plan`.
-    """
+    """The types that columns of a plan have in Spark, by number: of tables, and of others as far as they are known."""
     making = _Making({name: name for name in types}, types)
-    making.over(plan, {})
+    with suppress(UnlikeSparkError):
+        making.over(plan, {})
+    for one in every(plan):
+        if isinstance(one, Scan):
+            making.kinds |= dict(zip(one.columns, types[one.table.name], strict=False))
     return making.kinds
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from selfmaint import Update, build, load
-from selfmaint.api.over_views import OPEN_ORDER
+from selfmaint.api.over_views import INEXACT, OPEN_ORDER
 from selfmaint.audit.example import Unclear
 from selfmaint.decide.verdict import SelfMaintainable, Undecided
 from tests.command_line import run
@@ -115,6 +115,57 @@ def test_windows_that_take_equal_rows_together_are_determined(warehouse: Path) -
         assert found["ranks"] == [(1, 1, 4), (2, 1, 4)]  # 12.00 each, of two sales
         assert found["places"] == [(1, 1), (2, 2)]
         assert found["running"] == [(1, 4), (2, 4)]
+
+
+MONTHLY = """
+CREATE TABLE bill (id INT PRIMARY KEY, customer INT NOT NULL REFERENCES customer, day DATE NOT NULL,
+  amount DECIMAL(10, 2) NOT NULL, weight DOUBLE NOT NULL);
+CREATE VIEW stg_bill AS SELECT id, customer, day, amount, weight FROM bill WHERE amount > 0;
+CREATE VIEW stg_customer AS SELECT id, upper(name) AS name, coalesce(region, 'none') AS region FROM customer;
+CREATE VIEW months AS SELECT c.id, c.region, date_trunc('month', b.day) AS month, SUM(b.amount) AS amount,
+  AVG(b.amount) AS mean, COUNT(DISTINCT b.day) AS days
+  FROM stg_bill b LEFT JOIN stg_customer c ON c.id = b.customer GROUP BY c.id, c.region, date_trunc('month', b.day);
+CREATE VIEW running AS SELECT id, month, SUM(amount) OVER (PARTITION BY id ORDER BY month) AS until,
+  LAG(amount) OVER (PARTITION BY id ORDER BY month) AS last FROM months;
+CREATE VIEW weights AS SELECT customer, COUNT(DISTINCT day) AS days, SUM(weight) AS weight
+  FROM stg_bill GROUP BY customer;
+"""
+
+
+def test_types_and_keys_of_views_below_tell_of_those_above(warehouse: Path) -> None:
+    folder = warehouse.parent
+    (folder / "views.sql").write_text(PROGRAM + MONTHLY, encoding="utf-8")
+    text = WAREHOUSE.replace("[update]", '[relations.bill]\npath = "bill.csv"\n[update]')
+    warehouse.write_text(text, encoding="utf-8")
+    bills = "id,customer,day,amount,weight\n1,1,2026-01-02,5.00,0.5\n2,2,2026-02-03,6.00,1.5\n"
+    (folder / "bill.csv").write_text(bills, encoding="utf-8")
+    shutil.rmtree(folder / "lake")
+    assert run("init", str(warehouse)).status == 0
+    (folder / "bill.csv").write_text(bills + "3,1,2026-01-04,7.00,2.5\n", encoding="utf-8")
+    (folder / "u3").mkdir()
+    (folder / "u3" / "bill.insert.csv").write_text(
+        "id,customer,day,amount,weight\n3,1,2026-01-04,7.00,2.5\n", encoding="utf-8"
+    )
+    with load(warehouse) as wh:
+        verdicts = wh.check(Update.from_files(wh, folder / "u3"))
+    for view in ("months", "running", "weights"):
+        verdict = verdicts[view]
+        assert isinstance(verdict, SelfMaintainable), str(verdict)
+        assert (INEXACT in verdict.remarks) is (view == "weights")
+    explained = run("explain", str(warehouse), "running", "--update", str(folder / "u3"))
+    assert "LAG(amount) OVER (PARTITION BY id ORDER BY month)" in explained.stdout
+    done = run("maintain", str(warehouse), "--update", str(folder / "u3"), "--strict", "--verify")
+    assert done.status == 0, done.stderr
+    assert "verified: recomputing every view from its sources gives the same rows" in done.stdout
+    counted = run("query", str(warehouse), "running", "--as-of", "u3", "--format", "json")
+    assert json.loads(counted.stdout)["rows"]
+    (folder / "bill.csv").write_text(bills + "3,1,2026-01-04,8.00,2.5\n", encoding="utf-8")
+    (folder / "u4").mkdir()
+    (folder / "u4" / "sale.insert.csv").write_text("id,customer,total\n4,1,2.00\n", encoding="utf-8")
+    (folder / "sale.csv").write_text(SALES + MORE + "4,1,2.00\n", encoding="utf-8")
+    wrong = run("maintain", str(warehouse), "--update", str(folder / "u4"), "--verify")
+    assert wrong.status != 0
+    assert "running" in wrong.stdout  # a view over views is held against the sources, too
 
 
 def test_one_view_is_decided_with_what_it_reads(warehouse: Path) -> None:

@@ -32,8 +32,24 @@ ONE = [
     "SELECT x, row_number() OVER (ORDER BY x) AS n FROM bag GROUP BY x",
     "SELECT id, y FROM t ORDER BY y, id LIMIT 3",
     "SELECT x, count(*) AS n FROM t GROUP BY x ORDER BY n DESC, x LIMIT 3",
-    "SELECT id FROM (SELECT w.*, row_number() OVER (PARTITION BY x ORDER BY y, id) AS n FROM t w) d WHERE n = 1",
+    (
+        "SELECT id FROM (SELECT w.*, row_number() OVER (PARTITION BY x ORDER BY y, id) AS n FROM t w) d "
+        "WHERE n = 1"
+    ),
     "WITH r AS (SELECT *, row_number() OVER (ORDER BY id) AS n FROM t) SELECT x FROM r WHERE n = 1",
+    (
+        "SELECT a.id, c.x AS y, row_number() OVER (PARTITION BY a.id ORDER BY a.x) AS n FROM t a JOIN t c "
+        "ON a.y = c.id GROUP BY a.id, c.x, a.x"
+    ),
+    (
+        "SELECT id, row_number() OVER (ORDER BY id) AS n FROM (SELECT a.id, c.y, count(*) AS m FROM t a "
+        "JOIN t c ON a.x = c.id GROUP BY a.id, c.y) d"
+    ),
+    "SELECT date_trunc('MONTH', x) AS month, count(*) AS n FROM bag GROUP BY date_trunc('MONTH', x)",
+    (
+        "SELECT cid, row_number() OVER (ORDER BY cid) AS n FROM (SELECT c.id AS cid, c.y, count(*) AS m "
+        "FROM bag a LEFT JOIN t c ON a.x = c.id GROUP BY c.id, c.y) d"
+    ),
     "SELECT -id AS key, row_number() OVER (ORDER BY id) AS n FROM t",
 ]
 SEVERAL = [
@@ -52,6 +68,18 @@ SEVERAL = [
     "SELECT row_number() OVER (ORDER BY id) AS n FROM t AS w(x, id, y)",  # another column is called so
     "WITH t AS (SELECT x AS id FROM bag) SELECT row_number() OVER (ORDER BY id) AS n FROM t",
     "SELECT row_number() OVER (ORDER BY id) AS n FROM (SELECT x AS id FROM t) w",
+    (
+        "SELECT id, row_number() OVER (ORDER BY id) AS n FROM (SELECT a.id, c.y, count(*) AS m FROM t a "
+        "JOIN bag c ON a.x = c.x GROUP BY a.id, c.y) d"
+    ),  # no key of it tells its y
+    (
+        "SELECT id, row_number() OVER (ORDER BY id) AS n FROM (SELECT a.id, c.b, count(*) AS m FROM t a "
+        "LEFT JOIN s c ON a.x = c.a GROUP BY a.id, c.b) d"
+    ),
+    (
+        "SELECT year, row_number() OVER (ORDER BY year) AS n FROM (SELECT DATE_TRUNC('YEAR', y) AS year, "
+        "x, count(*) AS m FROM t GROUP BY DATE_TRUNC('YEAR', y), x) d"
+    ),
     "SELECT collect_list(x) OVER (ORDER BY id) AS n FROM t",
     "SELECT id, first_value(x) AS n FROM t GROUP BY id",
     "SELECT row_number() OVER (ORDER BY id) AS n FROM t LATERAL VIEW explode(xs) e AS one",
