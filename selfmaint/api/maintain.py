@@ -296,7 +296,8 @@ def _differences(
     def contents(view: View) -> D:
         return new_contents(warehouse, view, deltas[view.name])
 
-    mine = {name: change for name, change in deltas.items() if name not in recomputed}
+    again = {*recomputed, *(turned.names if turned else ())}
+    mine = {name: change for name, change in deltas.items() if name not in again}
     found = differences(warehouse, update, mine, contents)
     if turned is None:
         return tuple(found)

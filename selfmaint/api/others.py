@@ -1,15 +1,6 @@
 """What becomes, within `maintain`, of views that are neither decided nor settled: keyed reads, or recomputing.
 
-Views that read stored views come after these: `views_as_tables.py`.
-
-A view that is computed from each row of a stored view alone follows by that view's changed rows. Conditions of
-soundness:
-
-1. Each row of the stored view makes the same rows of the view, whatever others there are: the query has no group, no
-   DISTINCT and no other relation. So the rows that its lost rows made go, and those that its gained rows make come.
-2. The stored rows are what the query gives to the last digit: not where they may have been brought in from elsewhere
-   with others, as those of variances.
-3. That holds of bags: equal rows may come from several. So where rows are kept as sets, nothing is concluded.
+Views that read stored views come after these: `views_as_tables.py`, `by_rows.py`.
 """
 
 from __future__ import annotations
@@ -19,23 +10,21 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic
 
 from datalog.diagnostics import Diagnostic
-from datalog.model import Atom, Comparison, NullTest, Semantics, ViewDefinition
+from selfmaint.api.by_rows import followed_by_rows, source_of
 from selfmaint.api.moved import Moved
 from selfmaint.api.not_maintained import RECOMPUTE, NotMaintainedError
-from selfmaint.api.recompute import Anew, recomputed_views, recomputing_of, require_recomputable
+from selfmaint.api.recompute import Anew, recomputed_views, require_recomputable
 from selfmaint.api.update import Update
-from selfmaint.api.verify import near_columns
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.verdict import SelfMaintainable, Verdict
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code
 from selfmaint.fallback.keyed_rows import MOST_KEYS, ByKeys, KeyedDelta
 from selfmaint.fallback.recompute import reads
-from selfmaint.maintain import Delta, difference
+from selfmaint.maintain import Delta
 from selfmaint.sources.protocol import Read
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.over_stored import with_over_stored
-from selfmaint.warehouse.row_key import row_key
 from selfmaint.warehouse.situation import Situation
 
 if TYPE_CHECKING:
@@ -101,8 +90,7 @@ class Others(Generic[D]):
         Raises:
             NotMaintainedError: SM404 one is to be recomputed, and cannot be.
         """
-        told = [v for v in views if isinstance(its := verdicts.get(v.name), SelfMaintainable) and its.over]
-        views = self._over_stored(views, told)
+        views = self._over_stored(views, [view for view in views if _is_told(verdicts, view.name)])
         plans: dict[str, Plan] = {}
         if self.most_keys and views:
             from selfmaint.api.keyed import plans_by_keys  # noqa: PLC0415 - see above
@@ -128,7 +116,9 @@ class Others(Generic[D]):
     def _planned_above(self, left: Sequence[View]) -> dict[str, Plan]:
         """Of views that are not followed by keys of tables alone, how those are that read views that are followed."""
         catalog = self.warehouse.catalog
-        waiting = [view for view in left if _reads_views(catalog, view) and not _source(self.warehouse, view)]
+        waiting = [
+            view for view in left if _reads_views(catalog, view) and not source_of(self.warehouse, view)
+        ]
         if not self.most_keys:
             waiting = [view for view in waiting if _reads_views_alone(catalog, view)]
         if not waiting:
@@ -163,9 +153,11 @@ class Others(Generic[D]):
         Raises:
             NotMaintainedError: SM404 one reads base rows and is not to be recomputed, or cannot be.
         """
-        self.now, views = moved.computed, moved.views()
-        bases = set(self.warehouse.catalog.relations)
-        left = [view for view in views if bases & set(reads(moved.computed, view))]
+        bases, computed = set(self.warehouse.catalog.relations), moved.computed
+        over_bases = [view.name for view in moved.views() if bases & set(reads(computed, view))]
+        self.now = with_over_stored(computed, [name for name in over_bases if _is_told(verdicts, name)])
+        views = [view for view in self.now.views if view.name in moved.names]
+        left = [view for view in views if bases & set(reads(self.now, view))]
         if left and not self.recompute:
             raise NotMaintainedError([_moved(view, moved.why) for view in left], verdicts)
         require_recomputable(self.warehouse, views, verdicts, self.now)
@@ -326,6 +318,12 @@ def _reads_views(catalog: Catalog, view: View) -> bool:
     return not catalog.relations.keys() >= set(reads(catalog, view))
 
 
+def _is_told(verdicts: Mapping[str, Verdict], name: str) -> bool:
+    """Whether a view is told by the views that it reads."""
+    verdict = verdicts.get(name)
+    return isinstance(verdict, SelfMaintainable) and bool(verdict.over)
+
+
 def _unlike_tables(names: Sequence[str], lost: Collection[str]) -> str:
     """Why some views are not read by keys, as tables are."""
     name = next((name for name in names if name in lost), names[0])
@@ -343,56 +341,3 @@ def _failed(view: View, why: str) -> Diagnostic:
     message = f"the view `{view.name}` is not decided by what is known, and not followed by keys"
     hint = f"{RECOMPUTE}, or take it out of this warehouse"
     return Diagnostic(Code.NOT_MAINTAINED, message, note=why, hint=hint)
-
-
-def followed_by_rows(
-    warehouse: Warehouse[D], update: Update[D], views: Sequence[View], deltas: Mapping[str, Delta[D]]
-) -> dict[str, KeyedDelta[D]]:
-    """The changes of those of some views that are computed from each row of a followed view alone."""
-    if warehouse.engine.name == "memory":  # condition 3
-        return {}
-    found: dict[str, KeyedDelta[D]] = {}
-    waiting = list(views)
-    while waiting:
-        known = {**deltas, **{name: one.delta for name, one in found.items()}}
-        ready = [view for view in waiting if _source(warehouse, view) in known]
-        if not ready:
-            break
-        for view in ready:
-            found[view.name] = _followed(warehouse, update, view, known)
-        waiting = [view for view in waiting if view.name not in found]
-    return found
-
-
-def _source(warehouse: Warehouse[D], view: View) -> str | None:
-    """The stored view of which each row alone makes rows of a view."""
-    definition, catalog = view.definition, warehouse.catalog
-    if not isinstance(definition, ViewDefinition) or definition.semantics is not Semantics.BAG:
-        return None
-    if len(definition.blocks) != 1 or definition.is_grouped or view.is_decided:
-        return None
-    body = definition.blocks[0].core.body
-    names = [one.predicate.name for one in body if isinstance(one, Atom)]
-    if len(names) != 1 or not all(isinstance(one, Atom | Comparison | NullTest) for one in body):
-        return None
-    source = next((one for one in catalog.views if one.name == names[0]), None)
-    if near_columns(catalog, view):  # condition 2
-        return None
-    if source is None or source.is_counted or reads(catalog, view) != (source.name,):
-        return None
-    return source.name
-
-
-def _followed(
-    warehouse: Warehouse[D], update: Update[D], view: View, deltas: Mapping[str, Delta[D]]
-) -> KeyedDelta[D]:
-    engine, catalog = warehouse.engine, warehouse.catalog
-    name = _source(warehouse, view)
-    assert name is not None
-    change, source = deltas[name], catalog.view(name)
-    recomputing = recomputing_of(warehouse, update, lambda other: warehouse.contents[other.name])
-    new, old = (recomputing.evaluated(view, {name: rows}) for rows in (change.gained, change.lost))
-    columns = engine.columns(warehouse.contents[name])
-    key = tuple(columns[i] for i in row_key(source, catalog.relations))
-    keys = max(engine.count(change.gained), engine.count(change.lost))
-    return KeyedDelta(view.name, key, keys, (), (), difference(engine, view, new, old), name)

@@ -221,6 +221,33 @@ def test_with_helpers_another_day_reads_no_base_row(
         assert not warehouse.maintain(update, strict=True).moved  # the store knows the new day
 
 
+def test_over_staging_views_another_day_reads_no_base_row(
+    tmp_path: Path, set_clock: Callable[[datetime], None]
+) -> None:
+    queries = {
+        "stg_sale": "select id, day, shop, price from sale where id > 0",
+        "stg_shop": "select name, upper(region) as region from shop",
+        "days": "select region, count(distinct day) as n, max(price) as top from stg_sale "
+        "left join stg_shop on shop = name where day > current_date - 3 group by region",
+        "some": "select id, shop from stg_sale where day > current_date - 1",
+    }
+    days = Days(tmp_path, queries, random.Random(5), helpers=False)
+    selfmaint.init(tmp_path / "w.toml")
+    with selfmaint.load(tmp_path / "w.toml", engine="duckdb") as warehouse:
+        for number in (0, 1, 2, 2):
+            moment = START + timedelta(days=number)
+            set_clock(moment)
+            update = selfmaint.Update.from_frames(warehouse, **days.change())
+            verdicts = warehouse.check(update)
+            assert verdicts, str(verdicts)
+            maintained = warehouse.maintain(update, strict=True, verify=True)
+            assert not maintained.reads
+            assert not maintained.differences
+            warehouse.apply(maintained)
+            right = truth(days.base, queries, moment)
+            assert {name: held(warehouse, name) for name in queries} == right
+
+
 @pytest.mark.usefixtures("set_clock")
 def test_rows_of_an_unknown_day_are_refused(tmp_path: Path) -> None:
     Days(tmp_path, {"recent": DATED["recent"], **PLAIN}, random.Random(3), helpers=False)
