@@ -19,7 +19,7 @@ from selfmaint.api.not_maintained import (
     not_maintained,
 )
 from selfmaint.api.others import Others
-from selfmaint.api.over_views import of_views_below
+from selfmaint.api.over_views import of_views_below, what_is_below
 from selfmaint.api.recompute import not_followed, require_not_strict
 from selfmaint.api.update import Update
 from selfmaint.api.validate import require_alike, require_possible
@@ -92,16 +92,15 @@ class Maintained(Generic[D]):
     @property
     def unverified(self) -> list[str]:
         """The views that were recomputed from their sources, which is not done again to verify them."""
-        return _of_sources(self.recomputed, self.verdicts)
+        return _of_sources(self.recomputed, self.by) if self.by else list(self.recomputed)
 
     def __repr__(self) -> str:
         return f"Maintained({', '.join(self.deltas)}; {len(self.reads)} reads)"
 
 
-def _of_sources(recomputed: Iterable[str], verdicts: Mapping[str, Verdict]) -> list[str]:
-    """Of views that were recomputed those that are not told by views that they read."""
-    its = ((name, verdicts.get(name)) for name in recomputed)
-    return [name for name, verdict in its if not (isinstance(verdict, SelfMaintainable) and verdict.over)]
+def _of_sources(recomputed: Iterable[str], by: Catalog) -> list[str]:
+    """Of views that were recomputed those that were so from their sources: not from what views below are."""
+    return [name for name in recomputed if what_is_below(by, by.view(name)) is None]
 
 
 @seldom_collected()
@@ -154,7 +153,7 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     deltas.update((name, one.delta) for name, one in above.followed.items())
     deltas = {view.name: deltas.get(view.name) or anew.deltas[view.name] for view in catalog.views}
     followed = {**by_keys.followed, **above.followed}
-    unverified = _of_sources(anew.contents, opened.verdicts)
+    unverified = _of_sources(anew.contents, others.warehouse.catalog)
     differ = _differences(mine, update, deltas, unverified, turned) if verify else None
     reads = tuple(
         one for one in (*reader.reads, *by_keys.reads, *above.reads, *anew.reads) if one.source != TOLD

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from datalog.model import OpaqueView, TextQuery
+from datalog.model import OpaqueView, TextQuery, ViewDefinition
 from selfmaint.warehouse.catalog import Catalog
 from selfmaint.warehouse.definitions import limited_view
 from selfmaint.warehouse.views import Limitation, Outside, View
@@ -29,6 +29,10 @@ def _over_stored(catalog: Catalog, view: View) -> View | None:
     if catalog.queries is None or view.is_counted or catalog.parts(view) != (view,):
         return None
     if view.name in {*catalog.summands, *catalog.grouped_summands} or isinstance(view.definition, OpaqueView):
+        return None
+    if isinstance(view.definition, ViewDefinition) and any(
+        one.name not in catalog.relations for one in view.definition.reads
+    ):
         return None
     query = catalog.queries(view.name)
     if not isinstance(query, TextQuery) or catalog.relations.keys() >= set(query.relations):
