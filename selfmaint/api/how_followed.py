@@ -86,6 +86,18 @@ def kinds_of(query: Query, tables: Mapping[str, Table]) -> dict[int, ColumnType]
     return {number: kind for number, kind in found.items() if isinstance(kind, ColumnType)}
 
 
+def is_run(query: Query, tables: Mapping[str, Table]) -> bool:
+    """Whether DuckDB is known to give what Spark does."""
+    from datalog.sql.duckdb import UnlikeSparkError  # noqa: PLC0415 - see above
+    from datalog.sql.duckdb.plans import query_of_plan  # noqa: PLC0415 - see above
+
+    try:
+        query_of_plan(query, {n: n for n in tables}, {n: one.as_written.types for n, one in tables.items()})
+    except UnlikeSparkError:
+        return False
+    return True
+
+
 def has_exact_sums(query: Query, tables: Mapping[str, Table]) -> bool:
     """Whether sums and averages of a query are certainly of exact numbers."""
     kinds = kinds_of(query, tables)

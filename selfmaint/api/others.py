@@ -13,6 +13,7 @@ from datalog.diagnostics import Diagnostic
 from selfmaint.api.by_rows import followed_by_rows, source_of
 from selfmaint.api.moved import Moved
 from selfmaint.api.not_maintained import RECOMPUTE, NotMaintainedError
+from selfmaint.api.over_views import with_views_over_stored
 from selfmaint.api.recompute import Anew, recomputed_views, require_recomputable
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
@@ -24,7 +25,6 @@ from selfmaint.fallback.recompute import reads
 from selfmaint.maintain import Delta
 from selfmaint.sources.protocol import Read
 from selfmaint.warehouse.catalog import Catalog, View
-from selfmaint.warehouse.over_stored import with_over_stored
 from selfmaint.warehouse.situation import Situation
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Others(Generic[D]):
     def _over_stored(self, views: Sequence[View], which: Sequence[View]) -> Sequence[View]:
         """Some views, those `which` are followed no other way as their queries over stored views."""
         if self.now is None and which:
-            catalog = with_over_stored(self.warehouse.catalog, [view.name for view in which])
+            catalog = with_views_over_stored(self.warehouse.catalog, [view.name for view in which])
             if catalog is not self.warehouse.catalog:
                 self.warehouse = replace(self.warehouse, catalog=catalog)
         return [self.warehouse.catalog.view(view.name) for view in views]
@@ -153,9 +153,9 @@ class Others(Generic[D]):
         Raises:
             NotMaintainedError: SM404 one reads base rows and is not to be recomputed, or cannot be.
         """
-        bases, computed = set(self.warehouse.catalog.relations), moved.computed
+        bases, computed = set(self.warehouse.catalog.relations) - self.told, moved.computed
         over_bases = [view.name for view in moved.views() if bases & set(reads(computed, view))]
-        self.now = with_over_stored(computed, [name for name in over_bases if _is_told(verdicts, name)])
+        self.now = with_views_over_stored(computed, [name for name in over_bases if _is_told(verdicts, name)])
         views = [view for view in self.now.views if view.name in moved.names]
         left = [view for view in views if bases & set(reads(self.now, view))]
         if left and not self.recompute:

@@ -173,7 +173,8 @@ class Recomputing(Generic[D]):
 
     def _as_stored(self, name: str, mine: Mapping[str, View]) -> D:
         """The rows of a base relation or view after the update, each as often as it stands."""
-        rows, catalog = self._contents(name, mine), self.catalog
+        # Contents stay in the form that they have, whatever the definitions are now.
+        rows, catalog = self._contents(name, mine), self.known.catalog
         is_counted = name not in catalog.relations and catalog.view(name).is_counted
         return self.known.engine.bags.expanded(rows) if is_counted else rows
 

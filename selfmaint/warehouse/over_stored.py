@@ -11,7 +11,7 @@ Conditions of soundness:
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Iterable
 from dataclasses import replace
 
 from datalog.model import OpaqueView, TextQuery, ViewDefinition
@@ -41,13 +41,9 @@ def _over_stored(catalog: Catalog, view: View) -> View | None:
     return limited_view(definition, view.stored_columns, Limitation(Outside.OPAQUE, "it is not decided so"))
 
 
-def with_over_stored(catalog: Catalog, names: Collection[str]) -> Catalog:
-    """The catalog with some views as their queries over stored views, where they are written so."""
-    found = {
-        view.name: other
-        for view in catalog.views
-        if view.name in names and (other := over_stored(catalog, view)) is not None
-    }
+def with_views(catalog: Catalog, others: Iterable[View]) -> Catalog:
+    """The catalog with such views in place of those of their names."""
+    found = {view.name: view for view in others}
     if not found:
         return catalog
     views = tuple(found.get(view.name, view) for view in catalog.views)

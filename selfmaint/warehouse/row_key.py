@@ -25,7 +25,8 @@ def row_key(view: View, relations: Mapping[str, BaseRelation]) -> tuple[int, ...
     if isinstance(view, GroupedView) and not view.is_counted:
         grouped = view.grouped
         if grouped.is_single and not grouped.measures:  # the plain columns determine those that are computed
-            return _fewest(sorted(grouped.group_terms), grouped.group_terms, view.core.body, relations)
+            terms = grouped.group_terms
+            return _fewest(sorted(terms), terms, view.core.body, relations) or every
         if not grouped.measures:
             return every
         groups = tuple(sorted(grouped.columns))

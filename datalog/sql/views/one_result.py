@@ -73,6 +73,8 @@ def _is_definite(node: exp.Expr) -> bool:
         return _takes_equal_rows_together(node)
     if isinstance(node, exp.AggFunc):
         return isinstance(node, (*_AGGREGATES, *_RANKS))
+    if isinstance(node, exp.Distinct):
+        return node.args.get("on") is None
     if isinstance(node, exp.Anonymous):
         return node.name.lower() in TEXT_FUNCTIONS - AGGREGATES
     return not isinstance(node, _CHOOSING)
