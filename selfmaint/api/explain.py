@@ -329,8 +329,8 @@ def _differing(catalog: Catalog, verdict: NotSelfMaintainable) -> tuple[tuple[st
 def _supplies(known: Knowledge[D], view: View, verdict: SelfMaintainable) -> dict[Row, tuple[Supply, ...]]:
     if verdict.change is not None:
         return dict.fromkeys(sorted(verdict.change.gained, key=repr)[:SHOWN_ROWS], ())
-    if isinstance(view, GroupedView) or view.shown_groups is not None:  # its rows are groups
-        return {}
+    if isinstance(view, GroupedView) or view.shown_groups is not None or view.is_more_than_rules:
+        return {}  # its rows are groups, or computed
     engine = known.engine
     program = known.decision.maintenance(view, known.situation)
     goal = gained(view)

@@ -14,12 +14,12 @@ from datalog.sql.affected import (
     UnknownShapeError,
     additive,
     differing,
+    inexact_sums,
     key_of,
     keyed,
     nullable_outputs,
     plan_of_definition,
     plan_of_text,
-    sums,
 )
 from selfmaint.fallback.recompute import reads
 from selfmaint.warehouse.base_relations import BaseRelation, variable_types
@@ -98,10 +98,9 @@ def is_run(query: Query, tables: Mapping[str, Table]) -> bool:
     return True
 
 
-def has_exact_sums(query: Query, tables: Mapping[str, Table]) -> bool:
-    """Whether sums and averages of a query are certainly of exact numbers."""
-    kinds = kinds_of(query, tables)
-    return not any(kinds.get(number, ANY).name.has_signed_zeros for number in sums(query.plan))
+def sums_of_doubles(query: Query, tables: Mapping[str, Table]) -> frozenset[int]:
+    """The columns of a query that are sums and averages of doubles, or may be."""
+    return inexact_sums(query.plan, kinds_of(query, tables))
 
 
 def is_added_up(schema: Catalog, view: View) -> bool:

@@ -134,10 +134,10 @@ def over_stored_views(catalog: Catalog, view: View) -> View | None:
 
 
 def _is_run(catalog: Catalog, view: View) -> bool:
-    from selfmaint.api.how_followed import has_exact_sums, is_run, query_of  # noqa: PLC0415 - where there are texts
+    from selfmaint.api.how_followed import is_run, query_of, sums_of_doubles  # noqa: PLC0415 - where there are texts
 
-    query = query_of(catalog, view, _tables(catalog))
-    return query is not None and is_run(query, _tables(catalog)) and has_exact_sums(query, _tables(catalog))
+    query, tables = query_of(catalog, view, _tables(catalog)), _tables(catalog)
+    return query is not None and is_run(query, tables) and not sums_of_doubles(query, tables)
 
 
 def with_views_over_stored(catalog: Catalog, names: Collection[str]) -> Catalog:
@@ -153,7 +153,23 @@ def _of_reads(catalog: Catalog, view: View, names: Sequence[str]) -> Below | Non
         query = view.definition.query
         if not catalog.once("whether it has one result", view, lambda: _has_one_result(catalog, query)):
             return None
-    return _below(catalog, view, names)
+    below = _below(catalog, view, names)
+    if below is None or not catalog.once(
+        "whether sums decide", view, lambda: _shows_sums_alone(catalog, view)
+    ):
+        return None
+    return below
+
+
+def _shows_sums_alone(catalog: Catalog, view: View) -> bool:
+    """Whether sums of doubles decide nothing: which rows there are, or in what order."""
+    from datalog.sql.affected import are_only_shown  # noqa: PLC0415 - where there are such views
+    from selfmaint.api.how_followed import query_of, sums_of_doubles  # noqa: PLC0415 - see above
+
+    if not _has_sums(view):
+        return True
+    query, tables = query_of(catalog, view, _tables(catalog)), _tables(catalog)
+    return query is None or are_only_shown(query.plan, sums_of_doubles(query, tables))
 
 
 def _text(view: View) -> TextQuery:
@@ -189,17 +205,22 @@ def _tables(catalog: Catalog) -> Mapping[str, Table]:
 
 def _remarks(catalog: Catalog, view: View) -> tuple[str, ...]:
     """What to know of the rows."""
+    from selfmaint.api.how_followed import query_of, sums_of_doubles  # noqa: PLC0415 - where there are texts
+
+    if not _has_sums(view):
+        return ()
+    query = query_of(catalog, view, _tables(catalog))
+    return (INEXACT,) if query is None or sums_of_doubles(query, _tables(catalog)) else ()
+
+
+def _has_sums(view: View) -> bool:
     from datalog.sql.views.one_result import adds_up  # noqa: PLC0415 - where there are texts
-    from selfmaint.api.how_followed import has_exact_sums, query_of  # noqa: PLC0415 - see above
 
     match view.definition:
         case OpaqueView(query=TextQuery() as text):
-            has_sums = adds_up(text)
+            return adds_up(text)
         case ViewDefinition(blocks=blocks):
             its = [one for block in blocks for one in aggregates_of([*block.outputs, *block.having])]
-            has_sums = any(one.function in _SUMS for one in its)
+            return any(one.function in _SUMS for one in its)
         case _:
-            return ()
-    query = query_of(catalog, view, _tables(catalog)) if has_sums else None
-    is_exact = not has_sums or (query is not None and has_exact_sums(query, _tables(catalog)))
-    return () if is_exact else (INEXACT,)
+            return False

@@ -136,7 +136,7 @@ def recomputing_sql(view: View, catalog: Catalog) -> str:
         query = view.definition.text
     elif view.definition is not None:
         tables = {Predicate(r.name): Table((r.name,), r.columns) for r in catalog.relations.values()}
-        tables |= {other.predicate: Table((other.name,), other.columns) for other in catalog.views}
+        tables |= {other.predicate: Table((other.name,), other.stored_columns) for other in catalog.views}
         query = text(select_view(view.definition, tables))
     else:
         return ""

@@ -248,6 +248,41 @@ def test_over_staging_views_another_day_reads_no_base_row(
             assert {name: held(warehouse, name) for name in queries} == right
 
 
+def test_what_is_kept_with_copies_is_read_so_on_another_day(
+    tmp_path: Path, set_clock: Callable[[datetime], None]
+) -> None:
+    queries = {
+        "recent": "select id, shop, price from sale where day >= current_date - 3",
+        "places": "select id, rank() over (partition by shop order by id) as place from recent",
+        "kinds": "select shop, count(distinct price) as n from recent group by shop",
+    }
+    days = Days(tmp_path, queries, random.Random(6), helpers=True)
+    selfmaint.init(tmp_path / "w.toml")
+    with selfmaint.load(tmp_path / "w.toml", engine="duckdb") as warehouse:
+        for number in (0, 1, 2, 2):
+            set_clock(START + timedelta(days=number))
+            update = selfmaint.Update.from_frames(warehouse, **days.change())
+            maintained = warehouse.maintain(update, strict=True)
+            warehouse.apply(maintained)
+            right = truth(days.base, queries, START + timedelta(days=number))
+            assert {name: held(warehouse, name) for name in queries} == right
+
+
+def test_what_tables_that_are_told_give_on_another_day_is_computed(
+    tmp_path: Path, set_clock: Callable[[datetime], None]
+) -> None:
+    queries = {"all_sales": "select * from sale", "recent": DATED["recent"]}
+    days = Days(tmp_path, queries, random.Random(7), helpers=False)
+    selfmaint.init(tmp_path / "w.toml")
+    with selfmaint.load(tmp_path / "w.toml", engine="duckdb") as warehouse:
+        set_clock(START + timedelta(days=1))
+        update = selfmaint.Update.from_frames(warehouse, **days.change())
+        assert warehouse.check(update)
+        warehouse.apply(warehouse.maintain(update))
+        right = truth(days.base, {"recent": DATED["recent"]}, START + timedelta(days=1))
+        assert held(warehouse, "recent") == right["recent"]
+
+
 @pytest.mark.usefixtures("set_clock")
 def test_rows_of_an_unknown_day_are_refused(tmp_path: Path) -> None:
     Days(tmp_path, {"recent": DATED["recent"], **PLAIN}, random.Random(3), helpers=False)

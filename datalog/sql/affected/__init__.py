@@ -2,10 +2,11 @@
 
 from datalog.sql.affected.additive import Additive, additive
 from datalog.sql.affected.choice import Keyed, NotKeyed, Step, differing, keyed
-from datalog.sql.affected.determined import has_one_result_by_keys, key_of, nullable_outputs, sums
+from datalog.sql.affected.determined import has_one_result_by_keys, key_of, nullable_outputs
 from datalog.sql.affected.names import UnknownShapeError
 from datalog.sql.affected.plan import Plan, Query, Table
 from datalog.sql.affected.read import plan_of_definition, plan_of_text
+from datalog.sql.affected.sums import are_only_shown, inexact_sums
 
 __all__ = [
     "Additive",
@@ -17,12 +18,13 @@ __all__ = [
     "Table",
     "UnknownShapeError",
     "additive",
+    "are_only_shown",
     "differing",
     "has_one_result_by_keys",
+    "inexact_sums",
     "key_of",
     "keyed",
     "nullable_outputs",
     "plan_of_definition",
     "plan_of_text",
-    "sums",
 ]

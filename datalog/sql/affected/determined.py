@@ -45,8 +45,8 @@ def is_determined(plan: Plan, above: Iterable[Plan] = ()) -> bool:
 
     Each row of the operators above makes rows of its own.
     """
-    used = frozenset(number for one in (*every(plan), *above) for number in _used(one))
-    return all(_gives_the_same(one, used) for one in (*every(plan), *above))
+    looked_at = frozenset(number for one in (*every(plan), *above) for number in used(one))
+    return all(_gives_the_same(one, looked_at) for one in (*every(plan), *above))
 
 
 def has_one_result_by_keys(query: TextQuery, tables: Mapping[str, Table]) -> bool:
@@ -60,11 +60,11 @@ def has_one_result_by_keys(query: TextQuery, tables: Mapping[str, Table]) -> boo
     except UnknownShapeError:
         return False
     operators = tuple(every(plan))
-    used = frozenset(number for one in operators for number in _used(one))
+    looked_at = frozenset(number for one in operators for number in used(one))
     return all(
         determine(one.input, {number for number, _, _ in one.order})
         if isinstance(one, Limited)
-        else _gives_the_same(one, used)
+        else _gives_the_same(one, looked_at)
         for one in operators
     )
 
@@ -87,7 +87,7 @@ def nullable_outputs(query: Query) -> frozenset[int]:
     return frozenset(i for i, (_, number) in enumerate(query.outputs) if not never_null(query.plan, number))
 
 
-def _used(plan: Plan) -> Iterator[int]:
+def used(plan: Plan) -> Iterator[int]:
     """The columns that an operator looks at, and does not only hand on."""
     match plan:
         case Filter(_, trees) | Join(tests=trees):
@@ -212,16 +212,6 @@ def _more(plan: Plan, columns: set[int]) -> set[int]:
             return _more(left, columns)
         case _:
             return set()
-
-
-def sums(plan: Plan) -> list[int]:
-    """The columns that sums and averages are of, or that hold them where they are of something computed."""
-    found = []
-    for one in every(plan):
-        for number, tree in one.items if isinstance(one, Aggregate | Windows) else ():
-            operands = [number_of(call.this) for call in tree.find_all(exp.Sum, exp.Avg)]
-            found += [number if operand is None else operand for operand in operands]
-    return found
 
 
 def _alike(plan: Filter | Join, tests: Iterable[exp.Expr]) -> list[tuple[int, int]]:

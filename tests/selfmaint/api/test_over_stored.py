@@ -5,14 +5,19 @@ from __future__ import annotations
 import pickle
 from collections import Counter
 from random import Random
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
+import selfmaint
 from selfmaint.api import others
+from selfmaint.api.over_views import INEXACT
 from selfmaint.api.programs import catalog_of
 from selfmaint.warehouse.over_stored import over_stored
 from tests.effort import effort
 from tests.keyed_queries import Outcome, changed, database, maintained
+from tests.plain_duckdb import plain_duckdb
 from tests.random_queries import Maker
 
 STAGED = {
@@ -113,3 +118,60 @@ def test_what_is_counted_or_reads_tables_alone_is_left() -> None:
         f"{TABLES} create view v as select kind from stg_site; create view w as select id from site;"
     )
     assert all(over_stored(catalog, view) is None for view in catalog.views)
+
+
+DOUBLES = """
+create table r (id bigint not null primary key, k int not null, y double not null);
+create view stg as select id, k, y from r where id > 0;
+"""
+
+
+def two_updates(query: str) -> tuple[selfmaint.Warehouse[Any], selfmaint.Update[Any]]:
+    """A view over `stg`, and an update of the table that it tells."""
+    rows = pa.table({"id": pa.array([1, 2]), "k": pa.array([1, 1], pa.int32()), "y": [0.3, 0.2]})
+    with plain_duckdb() as plain:
+        plain.register("stg", rows)
+        stored = plain.sql(query).to_arrow_table()
+    warehouse: selfmaint.Warehouse[Any] = selfmaint.build(
+        f"{DOUBLES} create view v as {query};", {"stg": rows, "v": stored}, engine="duckdb", effective=True
+    )
+    more = pa.table({"id": pa.array([3]), "k": pa.array([1], pa.int32()), "y": [0.1]})
+    return warehouse, selfmaint.Update.from_frames(warehouse, {"r": more})
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select k from stg group by k having sum(y) > 0.6E0",
+        "select k, sum(y) > 0.6E0 as big from stg group by k",
+        "select k, count(distinct id) as n, sum(y) > 0.6E0 as big from stg group by k",
+        "select k, count(distinct id) as n from stg group by k having sum(y) > 0.6E0",
+        "select k, rank() over (order by s) as place from (select k, sum(y) as s from stg group by k) x",
+        "select k from (select k, 2 * sum(y) as s from stg group by k) x where s > 1",
+    ],
+)
+def test_sums_of_doubles_depend_on_the_order(query: str) -> None:
+    warehouse, update = two_updates(query)
+    assert warehouse.check(update)["stg"]
+    assert not warehouse.check(update)["v"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select k, count(distinct id) as n, sum(y) as total from stg group by k",
+        "select k, rank() over (order by k) as place, 2 * s as s from (select k, sum(y) as s from stg group by k) x",
+    ],
+)
+def test_sums_of_doubles_that_are_shown_are_near(query: str) -> None:
+    warehouse, update = two_updates(query)
+    verdict = warehouse.check(update)["v"]
+    assert isinstance(verdict, selfmaint.SelfMaintainable), str(verdict)
+    assert INEXACT in verdict.remarks
+
+
+def test_a_definition_over_views_stays_what_it_is() -> None:
+    warehouse, update = two_updates("select y, count(distinct k) as n from stg group by y")
+    assert warehouse.check(update)["v"]
+    found = warehouse.maintain(update, strict=True)
+    assert pa.table(found.deltas["v"].gained).to_pylist() == [{"y": 0.1, "n": 1}]

@@ -64,6 +64,7 @@ SEVERAL = [
     "SELECT x, y, row_number() OVER (ORDER BY x) AS n FROM t GROUP BY ROLLUP (x)",
     "SELECT x % 2 AS id, y FROM t ORDER BY id LIMIT 3",  # the column of the result
     "SELECT DISTINCT x FROM t ORDER BY id LIMIT 3",
+    "SELECT DISTINCT ON (x) x, y FROM t",
     "SELECT x AS m FROM t GROUP BY x, y ORDER BY x LIMIT 3",
     "SELECT row_number() OVER (ORDER BY id) AS n FROM t AS w(x, id, y)",  # another column is called so
     "WITH t AS (SELECT x AS id FROM bag) SELECT row_number() OVER (ORDER BY id) AS n FROM t",
