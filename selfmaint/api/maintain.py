@@ -98,6 +98,11 @@ class Maintained(Generic[D]):
         return f"Maintained({', '.join(self.deltas)}; {len(self.reads)} reads)"
 
 
+def _shown(catalog: Catalog, verdicts: Verdicts) -> Verdicts:
+    """The verdicts but those on hidden views."""
+    return Verdicts({n: v for n, v in verdicts.items() if n not in catalog.helpers}, verdicts.examined)
+
+
 def _of_sources(recomputed: Iterable[str], by: Catalog) -> list[str]:
     """Of views that were recomputed those that were so from their sources: not from what views below are."""
     return [name for name in recomputed if what_is_below(by, by.view(name)) is None]
@@ -153,15 +158,13 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     deltas.update((name, one.delta) for name, one in above.followed.items())
     deltas = {view.name: deltas.get(view.name) or anew.deltas[view.name] for view in catalog.views}
     followed = {**by_keys.followed, **above.followed}
-    unverified = _of_sources(anew.contents, others.warehouse.catalog)
-    differ = _differences(mine, update, deltas, unverified, turned) if verify else None
+    by = others.warehouse.catalog
+    differ = _differences(mine, update, deltas, _of_sources(anew.contents, by), turned) if verify else None
     reads = tuple(
         one for one in (*reader.reads, *by_keys.reads, *above.reads, *anew.reads) if one.source != TOLD
     )
-    verdicts = opened.verdicts
-    told = Verdicts({n: v for n, v in verdicts.items() if n not in catalog.helpers}, verdicts.examined)
+    told = _shown(catalog, opened.verdicts)
     kept = {name: deltas.pop(name) for name in catalog.helpers}
-    by = others.warehouse.catalog
     return Maintained(
         told, reads, deltas, differ, update, anew.contents, warehouse.contents, followed, turned, kept, by
     )
