@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -15,6 +16,7 @@ from selfmaint.api import others
 from selfmaint.api.over_views import INEXACT
 from selfmaint.api.programs import catalog_of
 from selfmaint.warehouse.over_stored import over_stored
+from tests.command_line import run
 from tests.effort import effort
 from tests.keyed_queries import Outcome, changed, database, maintained
 from tests.plain_duckdb import plain_duckdb
@@ -175,3 +177,22 @@ def test_a_definition_over_views_stays_what_it_is() -> None:
     assert warehouse.check(update)["v"]
     found = warehouse.maintain(update, strict=True)
     assert pa.table(found.deltas["v"].gained).to_pylist() == [{"y": 0.1, "n": 1}]
+
+
+def test_the_query_that_recomputes_a_view_reads_copies_as_they_stand(tmp_path: Path) -> None:
+    (tmp_path / "views.sql").write_text(
+        f"{DOUBLES} create view copies as select k + 1 as s, k from r;"
+        "create view v as select s, count(distinct k) as n from copies group by s;",
+        encoding="utf-8",
+    )
+    (tmp_path / "w.toml").write_text(
+        'program = "views.sql"\n[store]\nkind = "lake"\npath = "lake"\n', encoding="utf-8"
+    )
+    done = run("sql", str(tmp_path / "w.toml"), "v", "--insert-into", "r")
+    assert "FROM `copies`" in done.stdout, done
+
+
+def test_a_union_whose_queries_have_other_types_is_explained() -> None:
+    query = "select k as c, y from stg union all select id as c, y from stg"
+    warehouse, update = two_updates(query)
+    assert "self-maintainable" in str(warehouse.explain(update, "v"))
