@@ -164,12 +164,22 @@ def _of_reads(catalog: Catalog, view: View, names: Sequence[str]) -> Below | Non
 def _shows_sums_alone(catalog: Catalog, view: View) -> bool:
     """Whether sums of doubles decide nothing: which rows there are, or in what order."""
     from datalog.sql.affected import are_only_shown  # noqa: PLC0415 - where there are such views
-    from selfmaint.api.how_followed import query_of, sums_of_doubles  # noqa: PLC0415 - see above
+    from selfmaint.api.how_followed import query_of  # noqa: PLC0415 - see above
 
-    if not _has_sums(view):
-        return True
-    query, tables = query_of(catalog, view, _tables(catalog)), _tables(catalog)
-    return query is None or are_only_shown(query.plan, sums_of_doubles(query, tables))
+    near = _sums_of_doubles(catalog, view)
+    query = query_of(catalog, view, _tables(catalog)) if near else None
+    return query is None or are_only_shown(query.plan, near or frozenset())
+
+
+def _sums_of_doubles(catalog: Catalog, view: View) -> frozenset[int] | None:
+    """The columns of its query that are sums of doubles; None where it has sums, and its shape is not known."""
+    from selfmaint.api.how_followed import query_of, sums_of_doubles  # noqa: PLC0415 - where there are texts
+
+    def found() -> frozenset[int] | None:
+        query = query_of(catalog, view, _tables(catalog))
+        return None if query is None else sums_of_doubles(query, _tables(catalog))
+
+    return catalog.once("sums of doubles", view, found) if _has_sums(view) else frozenset()
 
 
 def _text(view: View) -> TextQuery:
@@ -205,12 +215,8 @@ def _tables(catalog: Catalog) -> Mapping[str, Table]:
 
 def _remarks(catalog: Catalog, view: View) -> tuple[str, ...]:
     """What to know of the rows."""
-    from selfmaint.api.how_followed import query_of, sums_of_doubles  # noqa: PLC0415 - where there are texts
-
-    if not _has_sums(view):
-        return ()
-    query = query_of(catalog, view, _tables(catalog))
-    return (INEXACT,) if query is None or sums_of_doubles(query, _tables(catalog)) else ()
+    near = _sums_of_doubles(catalog, view)
+    return () if near is not None and not near else (INEXACT,)
 
 
 def _has_sums(view: View) -> bool:
