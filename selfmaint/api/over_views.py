@@ -47,8 +47,8 @@ def with_views_below(catalog: Catalog, views: Iterable[View]) -> list[View]:
     """Some views and those that their verdicts rest on, in the catalog's order."""
     found: set[str] = set()
     waiting = list(views)
-    if len(waiting) == len(catalog.views):
-        return waiting
+    if {view.name for view in waiting} == {view.name for view in catalog.views}:
+        return list(catalog.views)
     while waiting:
         view = waiting.pop()
         if view.name not in found:
