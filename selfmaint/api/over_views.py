@@ -4,13 +4,15 @@
     large:     SELECT region FROM by_region WHERE total > 100 ORDER BY total LIMIT 10
 
 The decision unfolds views of rules. What it cannot unfold is a query over the stored rows of other views, and
-`maintain` computes it from their new rows.
+`maintain` computes it from their new rows. So is what it unfolds and does not decide, if it is written over stored
+views.
 
 Conditions of soundness:
 
 1. The view reads views, the new states of all of which are determined, and base relations that stored rows tell whole:
    these are read from there, as the update leaves them (`fallback/told.py`), whatever becomes of the views.
-2. The query gives the same rows for the same rows: of a text that is run, one that has one result.
+2. The query gives the same rows for the same rows: of a text that is run, one that has one result. Sums of doubles are
+   near whatever the order; they may be shown, and decide nothing.
 """
 
 from __future__ import annotations

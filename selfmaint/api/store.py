@@ -170,7 +170,7 @@ def _names(said: Commit) -> set[str]:
     """What an update may be called: as the history shows it, or by the last name of its folder or file."""
     place = PurePath(said.about)
     folder = place.parent if place.suffix else place
-    return {said.about, place.name, str(folder), folder.name}
+    return {said.about, place.name, str(folder), folder.name} - {"", "."}
 
 
 def no_snapshots(who: str) -> InputError:

@@ -24,13 +24,11 @@ def row_key(view: View, relations: Mapping[str, BaseRelation]) -> tuple[int, ...
     every = tuple(range(len(view.stored_columns)))
     if isinstance(view, GroupedView) and not view.is_counted:
         grouped = view.grouped
-        if grouped.is_single and not grouped.measures:  # the plain columns determine those that are computed
-            terms = grouped.group_terms
+        terms = grouped.group_terms
+        if grouped.measures:
+            return _fewest(sorted(grouped.columns), terms, view.core.body, relations) or every
+        if grouped.is_single:  # the plain columns determine those that are computed
             return _fewest(sorted(terms), terms, view.core.body, relations) or every
-        if not grouped.measures:
-            return every
-        groups = tuple(sorted(grouped.columns))
-        return _fewest(groups, view.grouped.group_terms, view.core.body, relations) or every
     is_one_rule = view.limitation is None or view.limitation.kind is Outside.PROJECTION
     if not is_one_rule or view.is_counted or view.unchanging:
         return every

@@ -30,6 +30,7 @@ create table lines (o bigint not null references orders, l int not null, p strin
         ("v(P, O) :- lines(O, 1, P).", ("o",)),
         # A projection: what is left tells its rows apart, but no key does.
         ("v(P, C) :- lines(O, L, P), orders(O, C, S).", ("p", "c")),
+        ("v(P, C, O) :- lines(O, L, P), orders(O, C, S).", ("p", "o")),
         # Groups: what they are grouped by, without what a key among it determines.
         ("v(S, O, C, count(*)) :- lines(O, L, P), orders(O, C, S).", ("o",)),
         ("v(S, C, max(P)) :- lines(O, L, P), orders(O, C, S).", ("s", "c")),
