@@ -13,8 +13,9 @@ from selfmaint.api.columns import Columns
 from selfmaint.api.places import Location
 from selfmaint.api.platform import expected_columns, not_a_frame
 from selfmaint.api.warehouse_file import RelationEntry, SourceEntry
-from selfmaint.duckdb.database import Database, Relation
+from selfmaint.duckdb.database import Database
 from selfmaint.duckdb.parquet_files import parquet
+from selfmaint.duckdb.relation import Relation
 from selfmaint.duckdb.store import Store
 from selfmaint.sources.protocol import Source
 from selfmaint.spark import DataFrame, SparkEngine

@@ -1,22 +1,37 @@
 """What one bag of rows has beyond another: each row of the other takes away one equal row; nulls are equal.
 
 Both ways at once it is one grouping of all rows by what they are: a third of what two EXCEPT ALL take. Where there are
-doubles it is these two: of 0.0 and -0.0, which are equal, a group has either.
+doubles it is these two: of 0.0 and -0.0, which are equal, a group has either. One bag that is much smaller than the
+other is looked up in it: what agrees with no row of it is not grouped.
 """
 
 from __future__ import annotations
 
-from datalog.sql.duckdb import SqlType
+import math
+
+from datalog.sql.duckdb import Query, SqlType
 from datalog.sql.duckdb import relations as sql
-from selfmaint.duckdb.database import Database, Relation
+from selfmaint.duckdb.database import Database
 from selfmaint.duckdb.failures import writing_sql
+from selfmaint.duckdb.relation import Relation
+
+FEW = 8
+"""Of two bags one that has so many times fewer rows than the other is looked up in it."""
 
 
 def minus_all(database: Database, left: Relation, right: Relation) -> Relation:
     """The rows of `left` without as many equal ones as `right` has, computed now."""
+    name, other, types = left.stored.name, right.stored.name, left.types
+    sizes = left.stored.most_rows(), right.stored.most_rows()
+    is_plain = types == right.types and not any(map(_may_be_floating, types))
     with writing_sql():
-        query, types = sql.minus_all(*((one.stored.name, one.types) for one in (left, right)))
-    return Relation(database.table(query, types, [left.stored.name, right.stored.name]), left.columns)
+        if types and is_plain and sizes[1] * FEW <= sizes[0] and not math.isinf(sizes[1]):
+            query: Query = sql.minus_few(name, other, types)
+        elif types and is_plain and sizes[0] * FEW <= sizes[1] and not math.isinf(sizes[0]):
+            query = sql.few_minus(name, other, types)
+        else:
+            query, types = sql.minus_all((name, types), (other, right.types))
+    return Relation(database.table(query, types, [name, other]), left.columns)
 
 
 def beyond(database: Database, one: Relation, other: Relation) -> tuple[Relation, Relation]:

@@ -13,29 +13,25 @@ import tempfile
 import uuid
 import weakref
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import count
 from pathlib import Path
-from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from datalog.evaluate.sets import Indexed
 from datalog.model import ColumnType, Row, TypeName
 from datalog.sql import read_set, text
 from datalog.sql.duckdb import Query, SqlType
 from datalog.sql.duckdb import relations as sql
 from datalog.sql.duckdb.texts import csv, escaped
 from datalog.sql.duckdb.types import sql_type
-from selfmaint.duckdb.exact_rows import are_in_python, arrow_rows, has_odd_value, listed, rows_of
+from selfmaint.duckdb.exact_rows import arrow_rows, has_odd_value, listed, rows_of
 from selfmaint.duckdb.failures import as_input_error, changed
 from selfmaint.duckdb.file_marks import FileMarks
-from selfmaint.duckdb.join_order import JoinOrder
 from selfmaint.duckdb.loading import UNCHECKED
+from selfmaint.duckdb.relation import Stored
+from selfmaint.duckdb.tuning import Tuning
 from selfmaint.duckdb.watch import spent_if_interrupted, within_budget
-from selfmaint.engine.column_types import is_integer
 from selfmaint.engine.guard import require_allowed
 from selfmaint.engine.protocol import Layout
 from selfmaint.errors import InputError
@@ -48,103 +44,6 @@ if TYPE_CHECKING:  # Arrow is imported where rows are given, or values leave tha
 _BATCH = 10_000
 MOST_FEW = 5_000
 """Relations of so many rows are few: this process computes with them sooner than a statement is planned."""
-
-
-@dataclass(frozen=True, eq=False)
-class Stored:
-    """A table or view in the database, or rows in this process: a table once a statement reads them.
-
-    Attributes:
-        number: unique in the life of the database.
-        types: the types of its columns, which are named `c0`, `c1`, ...
-        rows: the number of its rows, if it is no view.
-        parents: what a view reads.
-        layout: what is known of a view's rows without computing them.
-        here: its distinct rows, if they were computed in this process.
-    """
-
-    database: Database = field(repr=False)
-    number: int
-    types: tuple[SqlType, ...]
-    rows: int | None = None
-    parents: tuple[Stored, ...] = ()
-    layout: Layout = field(default_factory=Layout)
-    here: frozenset[Row] | None = field(default=None, repr=False)
-
-    @cached_property
-    def name(self) -> str:
-        """Its name in statements."""
-        name = f"selfmaint_{self.number}"
-        if self.here is not None:
-            self.database.settle(name, self)
-        return name
-
-    @cached_property
-    def few(self) -> Indexed | None:
-        """Its distinct rows in this process, if they are few, of types whose values Python has."""
-        if self.here is not None or self.rows == 0:
-            return Indexed(self.here or frozenset())
-        known = self.layout.at_most if self.rows is None else self.rows
-        if known is None or known > self.database.most_few or not are_in_python(self.types):
-            return None
-        rows = self.database.few(self)
-        return None if rows is None else Indexed(rows)
-
-    @cached_property
-    def with_null(self) -> frozenset[int]:
-        """The columns of the few rows that hold a null."""
-        columns = zip(*(() if self.few is None else self.few.rows), strict=True)
-        return frozenset(i for i, column in enumerate(columns) if NoneType in set(map(type, column)))
-
-    @cached_property
-    def span(self) -> tuple[float, float]:
-        """From where to where the values of a first column of whole numbers go; without bounds where these are not."""
-        if not self.types or not is_integer(self.types[0]):
-            return -math.inf, math.inf
-        if self.here is not None:
-            ends: list[Any] = [row[0] for row in self.here if row[0] is not None]
-            return (min(ends), max(ends)) if ends else (-math.inf, math.inf)
-        ((first, last),) = self.database.plain_rows(sql.span(self.name), [self.name])
-        return (-math.inf, math.inf) if first is None else (first, last)
-
-    @property
-    def known_rows(self) -> int | None:
-        """The number of rows, if it is known without computing them."""
-        return self.layout.rows if self.rows is None else self.rows
-
-
-@dataclass(frozen=True, eq=False)
-class Relation:
-    """A relation of the DuckDB engine; it offers an Arrow stream, which polars, pandas, Arrow and DuckDB take.
-
-        pyarrow.table(delta.gained), polars.DataFrame(delta.gained), delta.gained.arrow().to_pandas()
-
-    Attributes:
-        stored: where its rows are.
-        columns: the names of its columns.
-    """
-
-    stored: Stored
-    columns: tuple[str, ...]
-
-    @property
-    def types(self) -> tuple[SqlType, ...]:
-        """The types of its columns."""
-        return self.stored.types
-
-    def arrow(self) -> ArrowTable:
-        """Its rows as an Arrow table, computed now; instants in UTC.
-
-        Raises:
-            InputError: SM104 a value that an expression or a type does not have.
-        """
-        stored = self.stored
-        found = stored.database.rows(sql.rows(stored.name, len(stored.types)), [stored.name])
-        return found.rename_columns(list(self.columns)) if self.columns else found.select([])
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Its rows as a capsule of Arrow's C stream interface, computed now."""
-        return self.arrow().__arrow_c_stream__(requested_schema)
 
 
 class Database:
@@ -162,7 +61,8 @@ class Database:
             **(settings or {}),
         }
         self._connection = duckdb.connect(":memory:", config=config)
-        self.join_order = JoinOrder(self._connection)
+        self.tuning = Tuning(self._connection)
+        self._relations = weakref.WeakValueDictionary[str, Stored]()
         self._numbers = count()
         self._unused: list[tuple[str, bool]] = []
         self._in_transaction = False
@@ -173,19 +73,22 @@ class Database:
         """Writes the rows of a query as a file."""
         _require_reads(query, reads)
         with self._computing():
-            self._execute(text(sql.copy_to(query, str(file), dictionaries=dictionaries), dialect="duckdb"))
+            statement = text(sql.copy_to(query, str(file), dictionaries=dictionaries), dialect="duckdb")
+            self._execute(statement, rows=self._most(reads))
 
     def write_csv(self, query: Query, file: Path, reads: Collection[str]) -> None:
         """Writes the texts of a query as a CSV file with a header line: null is nothing, the empty text two quotes."""
         _require_reads(query, reads)
         with self._computing():
-            self._sql(text(query, dialect="duckdb")).write_csv(str(file), header=True, na_rep="")
+            self._sql(text(query, dialect="duckdb"), self._most(reads)).write_csv(
+                str(file), header=True, na_rep=""
+            )
 
     def batches(self, query: Query, reads: Collection[str]) -> Iterator[pa.RecordBatch]:
         """The rows of a query, some at a time."""
         _require_reads(query, reads)
         with self._computing():
-            yield from self._sql(text(query, dialect="duckdb")).to_arrow_reader()
+            yield from self._sql(text(query, dialect="duckdb"), self._most(reads)).to_arrow_reader()
 
     def table(self, query: Any, types: Sequence[SqlType], reads: Collection[str]) -> Stored:
         """A table of the rows of a query, computed now; it may read nothing else than some relations.
@@ -195,14 +98,16 @@ class Database:
             InputError: SM104 a value that an expression or a type does not have.
         """
         number = next(self._numbers)
-        rows = self._table(f"selfmaint_{number}", query, reads)
+        rows = self._table(f"selfmaint_{number}", query, reads, self._most(reads))
         return self._watched(Stored(self, number, tuple(types), rows), held=True)
 
-    def _table(self, name: str, query: Any, reads: Collection[str], *, joins: bool = True) -> int:
+    def _table(
+        self, name: str, query: Any, reads: Collection[str], rows: float, *, joins: bool = True
+    ) -> int:
         _require_reads(query, reads)
         with self._computing():
             statement = text(sql.create(name, query, held=True), dialect="duckdb")
-            made = self._execute(statement, joins=joins).fetchone()
+            made = self._execute(statement, joins=joins, rows=rows).fetchone()
         assert made is not None
         return int(made[0])
 
@@ -220,6 +125,7 @@ class Database:
         else:
             self._given(name, arrow_rows(stored.here, stored.types), stored.types)
         weakref.finalize(stored, self._unused.append, (name, True))
+        self._relations[name] = stored
 
     def few(self, stored: Stored) -> frozenset[Row] | None:
         """The distinct rows of a relation that has few; None if Python has other values of them."""
@@ -249,7 +155,8 @@ class Database:
         """
         _require_reads(query, reads)
         with self._computing():
-            found: ArrowTable = self._execute(text(query, dialect="duckdb")).to_arrow_table()
+            given = self._execute(text(query, dialect="duckdb"), rows=self._most(reads))
+            found: ArrowTable = given.to_arrow_table()
         return found
 
     def digest(self, stored: Stored) -> tuple[int, str]:
@@ -257,7 +164,10 @@ class Database:
         # Each value for itself, and nulls apart from all texts: no two rows have one text.
         row = " || ".join(f"coalesce(md5(c{i}::VARCHAR), '-')" for i in range(len(stored.types))) or "''"
         with self._computing():
-            ((number, mixed),) = self.run(f"SELECT count(*), bit_xor(md5_number({row})) FROM {stored.name}")  # noqa: S608
+            ((number, mixed),) = self.run(
+                f"SELECT count(*), bit_xor(md5_number({row})) FROM {stored.name}",  # noqa: S608
+                rows=stored.most_rows(),
+            )
         return int(number), str(mixed)
 
     def plain_rows(self, query: Any, reads: Collection[str], *, joins: bool = True) -> list[tuple[Any, ...]]:
@@ -273,7 +183,7 @@ class Database:
         """
         _require_reads(query, reads)
         with self._computing():
-            given = self._execute(text(query, dialect="duckdb"), joins=joins)
+            given = self._execute(text(query, dialect="duckdb"), joins=joins, rows=self._most(reads))
             found: list[tuple[Any, ...]] = given.fetchall()
         return found
 
@@ -288,7 +198,7 @@ class Database:
         self._connection.register(f"{name}_rows", numbered)
         try:
             query = sql.values_of(f"{name}_rows", numbered.column_names if types else (), types)
-            return self._table(name, query, [f"{name}_rows"], joins=False)
+            return self._table(name, query, [f"{name}_rows"], rows.num_rows, joins=False)
         finally:
             self._connection.unregister(f"{name}_rows")
 
@@ -298,15 +208,22 @@ class Database:
         read = self._connection.read_parquet([escaped(file) for file in files], hive_partitioning=False)
         return self._named(read), [str(kind) for kind in read.types]
 
-    def run(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+    def run(
+        self, statement: str, values: Sequence[object] = (), rows: float | None = None
+    ) -> list[tuple[Any, ...]]:
         """What a statement of the lake gives, here; it may not be made of what users write but for quoted names.
+
+        Args:
+            statement: the statement.
+            values: what its question marks stand for.
+            rows: at most how many rows it reads, if it may be many.
 
         Raises:
             InputError: SM103 a file of the lake is gone; SM104 one is damaged.
             duckdb.Error: anything else.
         """
         try:
-            return self._execute(statement, values).fetchall()
+            return self._execute(statement, values, rows=rows).fetchall()
         except duckdb.Error as failure:
             if any(file in str(failure).partition("\n")[0] for file in self._files):
                 with self._computing():
@@ -330,9 +247,14 @@ class Database:
         finally:
             self._in_transaction = False
 
+    def lock(self) -> None:
+        """No setting is changed any more."""
+        self.tuning.lock()
+        self.run("SET lock_configuration = true")
+
     def answer(self, statement: str) -> pa.RecordBatchReader:
         """What a query of people gives, in its order; no other statement may be run until it ends."""
-        return self._execute(statement).to_arrow_reader(_BATCH)
+        return self._execute(statement, rows=math.inf).to_arrow_reader(_BATCH)
 
     def stream(self, statement: str) -> pa.RecordBatchReader:
         """What a statement of a store gives, some rows at a time; no other may be run until it ends."""
@@ -362,19 +284,32 @@ class Database:
         read.project(names).create_view(stored.name)
         return self._watched(stored, held=False)
 
-    def _sql(self, statement: str) -> duckdb.DuckDBPyRelation:
-        self.join_order.settle()
+    def _most(self, reads: Collection[str]) -> float:
+        """At most how many rows some relations have together."""
+        known = map(self._relations.get, reads)
+        return sum(math.inf if one is None else one.most_rows() for one in known)
+
+    def _sql(self, statement: str, rows: float = math.inf) -> duckdb.DuckDBPyRelation:
+        self.tuning.settle_joins()
+        self.tuning.settle_threads(rows)
         return self._connection.sql(statement)
 
     def _execute(
-        self, statement: str, values: Sequence[object] = (), *, joins: bool = True
+        self,
+        statement: str,
+        values: Sequence[object] = (),
+        *,
+        joins: bool = True,
+        rows: float | None = None,
     ) -> duckdb.DuckDBPyConnection:
         while self._unused and not self._in_transaction:
             name, held = self._unused.pop()
             kind = "TABLE" if held else "VIEW"
             self._connection.execute(f"DROP {kind} IF EXISTS {name}")  # a name of its own
         if joins:
-            self.join_order.settle()
+            self.tuning.settle_joins()
+        if rows is not None:
+            self.tuning.settle_threads(rows)
         with within_budget(self._connection):
             return self._connection.execute(statement, values)
 
@@ -393,6 +328,7 @@ class Database:
     def _watched(self, stored: Stored, *, held: bool) -> Stored:
         # Not dropped at once: what is collected may be collected in the middle of a statement.
         weakref.finalize(stored, self._unused.append, (stored.name, held))
+        self._relations[stored.name] = stored
         return stored
 
 

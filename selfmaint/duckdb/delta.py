@@ -17,7 +17,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeAlias
 
-from selfmaint.duckdb.database import Database, Relation
+from selfmaint.duckdb.database import Database
+from selfmaint.duckdb.relation import Relation
 from selfmaint.duckdb.store import Change, Committed, files_query, named, quoted, require_names
 from selfmaint.errors import BusyError, Code, InputError, SelfmaintError, input_error
 from selfmaint.store.delta import delta_table, is_delta_table, require_package, sync_version, table_files

@@ -29,7 +29,7 @@ from datalog.sql.duckdb import relations as sql
 from datalog.sql.duckdb.expressions import view as view_query
 from datalog.sql.duckdb.rules import derived
 from selfmaint.duckdb.bags import beyond, minus_all
-from selfmaint.duckdb.database import MOST_FEW, Database, Relation, Stored
+from selfmaint.duckdb.database import MOST_FEW, Database
 from selfmaint.duckdb.exact_rows import (
     ZONE,
     are_exact,
@@ -45,6 +45,7 @@ from selfmaint.duckdb.failures import writing_sql
 from selfmaint.duckdb.few_rows import all_few
 from selfmaint.duckdb.layouts import taken
 from selfmaint.duckdb.programs import Programs
+from selfmaint.duckdb.relation import Relation, Stored
 from selfmaint.engine.guard import require_given
 from selfmaint.engine.protocol import Asked, Facts
 

@@ -7,30 +7,39 @@ only near.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Collection, Sequence
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from datalog.model import ANY, ColumnType, Row, TypeName
-from datalog.sql.duckdb import Query, SqlType
+from sqlglot import exp
+
+from datalog.model import ANY, ColumnType, Row, TypeName, WallClock
+from datalog.sql.duckdb import SqlType
+from datalog.sql.duckdb import relations as sql
 
 if TYPE_CHECKING:
-    from selfmaint.duckdb.database import Stored
+    from selfmaint.duckdb.relation import Stored
     from selfmaint.engine.arrow_rows import ArrowTable
 
 ZONE = "UTC"
 """The time zone on whose clock instants are shown."""
-_TIMES = (ColumnType(TypeName.TIMESTAMP), ColumnType(TypeName.TIMESTAMP_NTZ))
+_ON_A_CLOCK = ColumnType(TypeName.TIMESTAMP_NTZ)
+_TIMES = (ColumnType(TypeName.TIMESTAMP), _ON_A_CLOCK)
 _MOST_LISTED = 100
-"""More rows enter sooner as Arrow's."""
+"""More rows enter sooner as Arrow's, once Arrow is loaded, which takes as long as thousands."""
 
 _AS_TEXT: dict[TypeName | None, Callable[[Any], str]] = {
-    TypeName.STRING: str,
     TypeName.DATE: dt.date.isoformat,
     TypeName.DECIMAL: lambda value: format(Decimal(value), "f"),  # an int's would be a double's
     TypeName.BOOLEAN: str,
+    TypeName.TIMESTAMP: dt.datetime.isoformat,
+    TypeName.TIMESTAMP_NTZ: dt.datetime.isoformat,
+    TypeName.FLOAT: repr,
+    TypeName.DOUBLE: repr,
+    **{name: str for name in TypeName if name.is_integer},
 }
-"""How values of some types are written as texts that DuckDB reads exactly."""
+"""How values of types other than texts are written so that DuckDB reads them exactly."""
 
 _PLAIN = frozenset(TypeName) - {TypeName.TIMESTAMP, TypeName.TIMESTAMP_NTZ, TypeName.ANY}
 
@@ -65,18 +74,39 @@ def language_types(types: Sequence[SqlType]) -> list[ColumnType | None]:
     return [None if isinstance(kind, str) else kind for kind in types]
 
 
-def rows_of(stored: Stored, query: Query) -> list[Row]:
+def rows_of(stored: Stored, query: exp.Select) -> list[Row]:
     """The rows of a query for rows of a relation; those of plain types come without Arrow, which is slow to load.
 
     Raises:
         InputError: SM104 a date or time that plain values do not have.
     """
     width = len(stored.types)
-    if are_plain(stored.types):
-        found = stored.database.plain_rows(query, [stored.name], joins=stored.rows is None)
-        if not has_odd_value(found, stored.types):
-            return found if width else [()] * len(found)
+    if are_in_python(stored.types):
+        times = {i: kind for i, kind in enumerate(stored.types) if kind in _TIMES}
+        plain = sql.with_texts(query, times)
+        found = stored.database.plain_rows(plain, [stored.name], joins=stored.rows is None)
+        rows = _with_times(found, times)
+        if rows is not None and not has_odd_value(rows, stored.types):
+            return rows if width else [()] * len(rows)
     return found_rows(stored.database.rows(query, [stored.name]), width)
+
+
+def _with_times(rows: list[Row], times: Mapping[int, SqlType]) -> list[Row] | None:
+    """Rows with the times that texts in some columns show; None if Python lacks one."""
+    if not times:
+        return rows
+    columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
+    try:
+        for i, kind in times.items() if rows else ():
+            read = WallClock.fromisoformat if kind == _ON_A_CLOCK else _in_utc
+            columns[i] = [text and read(text) for text in columns[i]]
+    except ValueError:
+        return None
+    return list(zip(*columns, strict=True))
+
+
+def _in_utc(text: str) -> dt.datetime:
+    return dt.datetime.fromisoformat(text).replace(tzinfo=None)
 
 
 def found_rows(table: ArrowTable, width: int) -> list[Row]:
@@ -86,23 +116,24 @@ def found_rows(table: ArrowTable, width: int) -> list[Row]:
     return python_rows(table, ZONE) if width else [()] * table.num_rows
 
 
-def listed(rows: Collection[Row], types: Sequence[SqlType]) -> list[list[object]] | None:
-    """The values of each column of few rows, whole numbers as they are and others as texts; None where Arrow is sooner.
-
-    DuckDB takes decimals of different digits in one list for doubles.
-    """
+def listed(rows: Collection[Row], types: Sequence[SqlType]) -> list[object] | None:
+    """The values of each column: texts in a list, others as the text of one; None where Arrow is sooner."""
     kinds = [None if isinstance(kind, str) else kind.name for kind in types]
     if (
         not kinds
-        or len(rows) > _MOST_LISTED
-        or not all(kind in _AS_TEXT or (kind and kind.is_integer) for kind in kinds)
+        or (len(rows) > _MOST_LISTED and "pyarrow" in sys.modules)
+        or not all(kind is TypeName.STRING or kind in _AS_TEXT for kind in kinds)
     ):
         return None
     columns = zip(*rows, strict=True) if rows else ((),) * len(kinds)
     return [
-        [value if kind not in _AS_TEXT or value is None else _AS_TEXT[kind](value) for value in column]
+        list(column) if kind is TypeName.STRING else _listing(column, _AS_TEXT[kind])
         for kind, column in zip(kinds, columns, strict=True)
     ]
+
+
+def _listing(values: Iterable[Any], written: Callable[[Any], str]) -> str:
+    return f"[{','.join('NULL' if value is None else written(value) for value in values)}]"
 
 
 def arrow_rows(rows: Collection[Row], types: Sequence[SqlType]) -> ArrowTable:

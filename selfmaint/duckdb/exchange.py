@@ -11,9 +11,10 @@ import pyarrow as pa
 from datalog.model import ColumnType, Row
 from datalog.sql.duckdb import Query
 from datalog.sql.duckdb import relations as sql
-from selfmaint.duckdb.database import Database, Relation
+from selfmaint.duckdb.database import Database
 from selfmaint.duckdb.exact_rows import ZONE, arrow_rows, found_rows, language_types
 from selfmaint.duckdb.files import read_as_stored, read_contents
+from selfmaint.duckdb.relation import Relation
 from selfmaint.engine.arrow_types import column_type
 from selfmaint.store.exchange import Frame, Rows, Spill
 from selfmaint.store.expected import Expected

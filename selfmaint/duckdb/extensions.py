@@ -10,8 +10,8 @@ from datalog.model import Predicate, Rule
 from datalog.rewrite.reachable import predicates_of
 from datalog.sql import Table
 from datalog.sql.duckdb.rules import Derived, derived
-from selfmaint.duckdb.database import Stored
 from selfmaint.duckdb.failures import writing_sql
+from selfmaint.duckdb.relation import Stored
 
 
 @dataclass(frozen=True)

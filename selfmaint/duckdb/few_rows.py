@@ -12,7 +12,6 @@ All else is left to a statement, and so is a join of more than `MOST_JOINED` row
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -38,7 +37,7 @@ from selfmaint.duckdb.extensions import Extension
 from selfmaint.engine.protocol import Facts
 
 if TYPE_CHECKING:
-    from selfmaint.duckdb.database import Relation, Stored
+    from selfmaint.duckdb.relation import Relation
 
 MOST_JOINED = 20_000
 """More rows are joined sooner by a statement."""
@@ -76,17 +75,7 @@ def all_few(facts: Facts[Relation], most: int, *, derived_too: bool = True) -> b
 
     `derived_too`: what is computed when it is used has few where what it reads has; else that may have many.
     """
-    given = [relation.stored for relation in facts.relations.values()]
-    return all(_most_rows(one, derived_too=derived_too) <= most for one in given)
-
-
-def _most_rows(stored: Stored, *, derived_too: bool) -> float:
-    known = stored.layout.at_most if stored.rows is None else stored.rows
-    if known is not None:
-        return known
-    if not stored.parents or not derived_too:
-        return math.inf
-    return sum(_most_rows(parent, derived_too=True) for parent in stored.parents)
+    return all(one.stored.most_rows(derived_too=derived_too) <= most for one in facts.relations.values())
 
 
 def may_derive(rule: Rule, read: Mapping[Predicate, Extension]) -> bool:

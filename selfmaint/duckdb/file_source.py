@@ -10,9 +10,9 @@ import duckdb
 from datalog.model import Atom, Predicate, Program, Rule, TypeName, Variable
 from datalog.sql.duckdb import SqlType
 from datalog.sql.duckdb import relations as sql
-from selfmaint.duckdb.database import Relation
 from selfmaint.duckdb.engine import DuckEngine
 from selfmaint.duckdb.files import read_contents
+from selfmaint.duckdb.relation import Relation
 from selfmaint.engine.protocol import Facts
 from selfmaint.sources.protocol import Read, Stored
 from selfmaint.store.expected import Expected

@@ -17,9 +17,10 @@ from datalog.model import ColumnType, Unmodelled
 from datalog.model.schema import OTHER_HINT
 from datalog.sql.duckdb import SqlType
 from datalog.sql.duckdb import relations as sql
-from selfmaint.duckdb.database import Database, Relation
+from selfmaint.duckdb.database import Database
 from selfmaint.duckdb.failures import refused, writing_sql
 from selfmaint.duckdb.layouts import taken
+from selfmaint.duckdb.relation import Relation
 from selfmaint.duckdb.text_rows import csv_rows, json_rows, refused_text
 from selfmaint.engine.column_types import narrows, settled
 from selfmaint.errors import Code, InputError, first_line, input_error

@@ -10,7 +10,9 @@ Its snapshots are returned to, put together, and let go of.
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,10 @@ import duckdb
 
 from selfmaint.duckdb import objects
 from selfmaint.duckdb.bags import beyond
-from selfmaint.duckdb.database import Database, Relation
+from selfmaint.duckdb.database import Database
 from selfmaint.duckdb.failures import STORAGE
 from selfmaint.duckdb.loading import check_ahead, extension_file, load
+from selfmaint.duckdb.relation import Relation
 from selfmaint.duckdb.store import (
     Change,
     Committed,
@@ -45,6 +48,9 @@ _COMMITS = f"{_LAKE}.selfmaint.commits"
 _OPTIONS = {"data_inlining_row_limit": 0, "parquet_version": 2, "parquet_row_group_size": 61_440}
 """Of all tables. Delta encodings make files smaller, and keys half as dear to look for; a key that a table is in the
 order of is found in few of the smaller row groups, where dictionaries are not yet repeated too often."""
+
+_SMALL = 20_000
+"""A table of fewer rows is read whole sooner than a statement more is planned."""
 
 _INLINED_ROWS = 1_000
 """Commits are few rows each, and only added: so many wait in the catalog before they become a file."""
@@ -136,12 +142,14 @@ class Lake:
             for name, rows in (new or {}).items():
                 if (name in there) != (name in hidden):
                     run(f"DROP TABLE IF EXISTS {_name(name, there)}")
-                run(f"CREATE OR REPLACE TABLE {_name(name, hidden)} AS {_stored(rows)}")
+                many = rows.stored.most_rows()
+                run(f"CREATE OR REPLACE TABLE {_name(name, hidden)} AS {_stored(rows)}", rows=many)
             for name, change in changes.items():
                 if change.lost is not None:
-                    self._delete(_name(name, there), stored[name], change.lost, change.key)
+                    self._delete(_name(name, there), stored[name], change.lost, change)
                 if change.gained is not None:
-                    run(f"INSERT INTO {_name(name, there)} {_stored(change.gained)}")
+                    many = change.gained.stored.most_rows()
+                    run(f"INSERT INTO {_name(name, there)} {_stored(change.gained)}", rows=many)
             run(f"INSERT INTO {_COMMITS} VALUES (?, ?)", [before + 1, said.text()])
             run(f"CALL {_LAKE}.set_commit_message('selfmaint', ?)", [said.kind])
         return Committed(before + 1)
@@ -171,13 +179,15 @@ class Lake:
         """See `Store`."""
         _compacted(self, keep_days)
 
-    def _delete(self, table: str, stored: TableFiles, lost: Relation, key: tuple[int, ...]) -> None:
+    def _delete(self, table: str, stored: TableFiles, lost: Relation, change: Change) -> None:
         """Deletes from a table as many copies of each row as there are to be lost.
 
         Raises:
             InputError: SM405 there are fewer.
         """
-        run, given, columns, spreads = self.database.run, lost.stored.name, stored.columns, stored.spreads
+        rows = math.inf if stored.rows is None else stored.rows
+        run, given = partial(self.database.run, rows=rows + lost.stored.most_rows()), lost.stored.name
+        columns, spreads, is_small = stored.columns, stored.spreads, rows <= _SMALL
         every = tuple(range(len(lost.types)))
         number, with_null = lost.stored.rows, [0] * len(every)
         if number is None or not stored.never_null.issuperset(every):
@@ -192,25 +202,29 @@ class Lake:
 
         def find(by: Sequence[int], more: str = "") -> int:
             """Puts down the places of the rows that agree with a lost one in some columns; how many those are."""
-            rows = f"SELECT *, count(*) AS copies FROM {given} GROUP BY ALL"
-            joined = f"{table} AS old JOIN ({rows}) AS lost ON {' AND '.join(tests[i] for i in by)}"
+            gone = f"SELECT *, count(*) AS copies FROM {given} GROUP BY ALL"
+            joined = f"{table} AS old JOIN ({gone}) AS lost ON {' AND '.join(tests[i] for i in by)}"
             places = f"SELECT old.rowid AS place FROM {joined} {more}"
             ((found,),) = run(f"CREATE OR REPLACE TEMP TABLE {_PLACES} AS {places}")
             return int(found)
 
         # What is lost was read from this very state. So if some columns find as many rows as are lost, it is these:
-        # the one of the most values, a key's, or else numbers, so that no text has to be read.
+        # the one of the most values, a key's, or else numbers, so that no text has to be read; or all.
         whole = [column for column in spreads if not with_null[column]]  # IN finds no null
-        if whole:
+        if whole and not is_small:
             best = max(whole, key=lambda column: spreads[column])
             among = f"{table} WHERE {quoted(columns[best])} IN (SELECT c{best} FROM {given})"
             if run(f"SELECT count(*) FROM {among}") == [(number,)]:
                 run(f"DELETE FROM {among}")
                 return
-        guess = key if 0 < len(key) < len(every) else [i for i in every if is_integer(lost.types[i])]
+        guess: Sequence[int] = [i for i in every if is_integer(lost.types[i])]
+        if is_small:
+            guess = every
+        elif 0 < len(change.key) < len(every):
+            guess = change.key
         if not guess or find(guess) != number:
             copy = f"row_number() OVER (PARTITION BY {', '.join(f'lost.c{i}' for i in every)})"
-            find(every, f"QUALIFY {copy} <= lost.copies")
+            find(every, f"QUALIFY {copy} <= lost.copies" if change.is_bag else "")
         ((found,),) = run(f"DELETE FROM {table} WHERE rowid IN (SELECT place FROM {_PLACES})")
         run(f"DROP TABLE {_PLACES}")
         if found != number:

@@ -95,7 +95,7 @@ class Matches:
     def _has_any_match(self, mark: Rule, read: Mapping[Predicate, Extension]) -> bool:
         made = written([mark], read)
         names = [extension.stored.name for extension in read.values()]
-        with self._database.join_order.as_written():
+        with self._database.tuning.as_written():
             rows = (self._database.plain_rows(query.limit(1, copy=False), names) for query in made.queries)
             return any(rows)
 

@@ -17,9 +17,10 @@ from datalog.sql.duckdb import SqlType
 from datalog.sql.duckdb import relations as sql
 from datalog.sql.duckdb.texts import escaped
 from datalog.sql.duckdb.types import sql_type
-from selfmaint.duckdb.database import Database, Relation
+from selfmaint.duckdb.database import Database
 from selfmaint.duckdb.failures import writing_sql
 from selfmaint.duckdb.layouts import taken
+from selfmaint.duckdb.relation import Relation
 from selfmaint.engine.protocol import Layout
 from selfmaint.errors import Code, first_line, input_error
 from selfmaint.store.formats import Format, data_files, format_of

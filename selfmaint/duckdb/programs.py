@@ -15,7 +15,7 @@ from datalog.rewrite.independent import independent_parts, linked_parts
 from datalog.rewrite.reachable import predicates_of
 from datalog.rewrite.unfold import is_unfoldable, unfold
 from datalog.sql.duckdb import relations as sql
-from selfmaint.duckdb.database import Database, Relation, Stored
+from selfmaint.duckdb.database import Database
 from selfmaint.duckdb.extensions import Extension, read_by, written
 from selfmaint.duckdb.factors import (
     Factored,
@@ -29,6 +29,7 @@ from selfmaint.duckdb.fetched import APART, KEYS, STORED, Fetched, Large, Lookup
 from selfmaint.duckdb.few_rows import all_few, computed_here, may_derive
 from selfmaint.duckdb.layouts import finding
 from selfmaint.duckdb.matches import Matches
+from selfmaint.duckdb.relation import Relation, Stored
 from selfmaint.duckdb.representatives import Reading, Representatives
 from selfmaint.engine.plans import over_tables, prepared, without_columns
 from selfmaint.engine.protocol import Asked, Facts, Layout
@@ -206,7 +207,7 @@ class Programs:
         names = [extension.stored.name for extension in read.values()]
         if self._most_joined is not None and math.prod(map(most_rows, read.values())) > self._most_joined:
             require_few_joined(self._database, made.queries, names, self._most_joined)
-        with self._database.join_order.as_written():
+        with self._database.tuning.as_written():
             stored = self._database.table(made.query(), made.types, names if made.queries else ())
         return Extension(stored, made.not_null)
 

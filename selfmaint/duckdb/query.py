@@ -15,9 +15,10 @@ import duckdb
 from datalog.diagnostics import Diagnostic
 from datalog.model import Span
 from datalog.sql.duckdb.texts import escaped
-from selfmaint.duckdb.database import Database, Relation
+from selfmaint.duckdb.database import Database
 from selfmaint.duckdb.failures import as_input_error
 from selfmaint.duckdb.file_marks import Mark, mark
+from selfmaint.duckdb.relation import Relation
 from selfmaint.duckdb.store import files_query, literal, named, quoted
 from selfmaint.errors import Code, InputError, QueryError, input_error
 from selfmaint.store.stored_tables import TableFiles
@@ -93,7 +94,7 @@ def _shut(database: Database, files: list[str]) -> None:
     database.run(f"SET allowed_paths = [{paths}]")
     for setting in ("python_enable_replacements", "enable_external_access"):
         database.run(f"SET {setting} = false")
-    database.run("SET lock_configuration = true")
+    database.lock()
 
 
 def _refused(

@@ -13,7 +13,8 @@ from typing import Any, Protocol
 import duckdb
 
 from datalog.sql.duckdb.texts import escaped
-from selfmaint.duckdb.database import Database, Relation
+from selfmaint.duckdb.database import Database
+from selfmaint.duckdb.relation import Relation
 from selfmaint.engine.protocol import Layout
 from selfmaint.errors import Code, first_line, input_error
 from selfmaint.store.place import LakePlace, Place

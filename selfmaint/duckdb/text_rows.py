@@ -16,8 +16,9 @@ from typing import Any
 
 from datalog.model import ANY, ColumnType, TypeName
 from datalog.sql.duckdb import texts as sql
-from selfmaint.duckdb.database import Database, Relation, Stored
+from selfmaint.duckdb.database import Database
 from selfmaint.duckdb.failures import refused
+from selfmaint.duckdb.relation import Relation, Stored
 from selfmaint.errors import Code, input_error
 from selfmaint.store.expected import Expected, is_by_position, require_names
 

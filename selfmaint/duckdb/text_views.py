@@ -8,8 +8,9 @@ from datalog.model import OpaqueView, Predicate, TextQuery
 from datalog.sql.affected import Query, Table, UnknownShapeError, plan_of_text
 from datalog.sql.duckdb import UnlikeSparkError
 from datalog.sql.duckdb.plans import query_of_plan
-from selfmaint.duckdb.database import Database, Relation
+from selfmaint.duckdb.database import Database
 from selfmaint.duckdb.failures import refused
+from selfmaint.duckdb.relation import Relation
 from selfmaint.engine.protocol import Facts
 from selfmaint.errors import InputError
 

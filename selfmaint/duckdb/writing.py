@@ -11,7 +11,8 @@ from typing import Any
 import duckdb
 
 from datalog.sql.duckdb import relations as sql
-from selfmaint.duckdb.database import Database, Relation
+from selfmaint.duckdb.database import Database
+from selfmaint.duckdb.relation import Relation
 from selfmaint.errors import Code, input_error
 from selfmaint.store.formats import Format
 from selfmaint.store.write import Write

@@ -19,7 +19,7 @@ from datalog.model import (
     ViewDefinition,
     value_kind,
 )
-from selfmaint.duckdb.database import Relation
+from selfmaint.duckdb.relation import Relation
 from selfmaint.engine.arrow_rows import ArrowTable, arrow_table, python_rows
 from selfmaint.engine.arrow_types import column_type
 from selfmaint.engine.guard import require_given

@@ -16,8 +16,8 @@ from pyspark.sql import types as st
 
 from datalog.model import ColumnType, Row
 from datalog.sql.changes import Query
-from selfmaint.duckdb.database import Relation
 from selfmaint.duckdb.exchange import DuckExchange
+from selfmaint.duckdb.relation import Relation
 from selfmaint.errors import Code, input_error
 from selfmaint.spark.column_types import column_type
 from selfmaint.spark.engine import SparkEngine

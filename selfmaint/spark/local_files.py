@@ -28,10 +28,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as st
 
 from datalog.model import ColumnType, TypeName
-from selfmaint.duckdb.database import Database, Relation
+from selfmaint.duckdb.database import Database
 from selfmaint.duckdb.failures import changed
 from selfmaint.duckdb.file_marks import mark
 from selfmaint.duckdb.parquet_files import FOOTERS_READ, parquet_columns
+from selfmaint.duckdb.relation import Relation
 from selfmaint.engine.arrow_types import arrow_type, column_type
 from selfmaint.engine.column_types import settled
 from selfmaint.errors import InputError

@@ -17,8 +17,8 @@ from datalog.model import ANY, ColumnType
 from datalog.sql.duckdb import SqlType
 from datalog.sql.duckdb import relations as sql
 from datalog.sql.duckdb.rules import nothing
-from selfmaint.duckdb.database import Relation
 from selfmaint.duckdb.engine import DuckEngine
+from selfmaint.duckdb.relation import Relation
 from selfmaint.engine.arrow_rows import ArrowTable
 from selfmaint.errors import InputError
 from selfmaint.spark.column_types import spark_type, stored_type

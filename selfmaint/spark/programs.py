@@ -20,10 +20,10 @@ from pyspark.sql import types as st
 from datalog.analysis.dependency import evaluation_order
 from datalog.model import Predicate, Program, Rule
 from datalog.rewrite.reachable import predicates_of
-from selfmaint.duckdb.database import Relation
 from selfmaint.duckdb.extensions import Extension
 from selfmaint.duckdb.fetched import KEYS, STORED, Large, lookup_of
 from selfmaint.duckdb.layouts import finding
+from selfmaint.duckdb.relation import Relation
 from selfmaint.duckdb.representatives import Representatives
 from selfmaint.engine.plans import over_tables, prepared, without_columns
 from selfmaint.engine.protocol import Facts, Layout

@@ -69,15 +69,20 @@ def values_of(
     return _select(name, numbered_items(items))
 
 
+def with_texts(query: exp.Select, columns: Collection[int]) -> exp.Select:
+    """A query that gives the texts of some columns, in the order of their values as before."""
+    if not columns:
+        return query
+    query = query.copy()
+    for i in columns:
+        query.expressions[i].replace(exp.alias_(filled(f"CAST(c{i} AS VARCHAR)"), f"text{i}", quoted=True))
+    return query
+
+
 def listed(types: Sequence[SqlType]) -> exp.Select:
-    """Rows that are given as parameters, a list of values for each column: of whole numbers, or texts of others."""
-    items = []
-    for kind in types:
-        is_whole = isinstance(kind, ColumnType) and kind.name.is_integer
-        given = f"{type_name(kind) if is_whole else 'VARCHAR'}[]"
-        value = call("unnest", exp.cast(exp.Placeholder(), exp.DataType.build(given, dialect="duckdb")))
-        items.append(value if is_whole else cast(value, kind))
-    return exp.select(*numbered_items(items))
+    """Rows that are given as parameters, one for each column: a list of texts, or the text of a list of others."""
+    lists = (exp.DataType.build(f"{type_name(kind)}[]", dialect="duckdb") for kind in types)
+    return exp.select(*numbered_items([call("unnest", exp.cast(exp.Placeholder(), kind)) for kind in lists]))
 
 
 def number(name: str) -> exp.Select:
@@ -154,6 +159,21 @@ def minus_all(
     return exp.Except(this=one, expression=other, distinct=False), united
 
 
+def minus_few(name: str, few: str, types: Sequence[SqlType]) -> exp.Query:
+    """The rows of one relation without as many equal ones as another has, which are few."""
+    every, (one, other) = range(len(types)), ((name, types), (few, types))
+    met, unmet = matching(one, every, other), matching(one, every, other, negated=True)
+    left = exp.Except(this=met, expression=rows(few, len(types)), distinct=False)
+    rest = selected(f"SELECT {_listed(len(types))}").from_(left.subquery("rest", copy=False), copy=False)
+    return exp.union(unmet, rest, distinct=False, copy=False)
+
+
+def few_minus(few: str, name: str, types: Sequence[SqlType]) -> exp.Query:
+    """Few rows without as many equal ones as another relation has."""
+    met = matching((name, types), range(len(types)), (few, types))
+    return exp.Except(this=rows(few, len(types)), expression=met, distinct=False)
+
+
 def balance(
     left: tuple[str, Sequence[SqlType]], right: tuple[str, Sequence[SqlType]]
 ) -> tuple[exp.Query, tuple[SqlType, ...]]:
@@ -176,9 +196,13 @@ def beyond(name: str, width: int, sign: int) -> exp.Select:
 
 
 def matching(
-    data: tuple[str, Sequence[SqlType]], columns: Sequence[int], keys: tuple[str, Sequence[SqlType]]
+    data: tuple[str, Sequence[SqlType]],
+    columns: Sequence[int],
+    keys: tuple[str, Sequence[SqlType]],
+    *,
+    negated: bool = False,
 ) -> exp.Select:
-    """The rows of a relation whose values in some columns are a row of another one, null being a value.
+    """The rows of a relation whose values in some columns are a row of another one, or not; null being a value.
 
     Raises:
         UnlikeSparkError: types that are neither the same nor both of whole numbers.
@@ -190,7 +214,7 @@ def matching(
             raise UnlikeSparkError(f"a key of type `{other}` for a column of type `{mine}`")
     tests = (f"data.c{column} IS NOT DISTINCT FROM keys.c{i}" for i, column in enumerate(columns))
     inside = f"SELECT 1 FROM :keys AS keys WHERE {' AND '.join(tests) or 'TRUE'}"
-    query = f"SELECT {_listed(len(data[1]))} FROM :data AS data WHERE EXISTS ({inside})"
+    query = f"SELECT {_listed(len(data[1]))} FROM :data AS data WHERE {'NOT ' if negated else ''}EXISTS ({inside})"
     return selected(query, data=data[0], keys=keys[0])
 
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import sys
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
 from datalog.budget import BudgetSpentError, limit
-from datalog.model import ColumnType, Predicate, TypeName, Value, Version, WallClock
+from datalog.model import ANY, ColumnType, Predicate, TypeName, Value, Version, WallClock
+from datalog.sql.duckdb import relations
+from datalog.sql.duckdb.types import type_name
 from datalog.syntax import parse_program
 from selfmaint.duckdb import DuckEngine
-from selfmaint.duckdb.database import Relation
-from selfmaint.duckdb.exact_rows import listed
+from selfmaint.duckdb.exact_rows import found_rows, listed, rows_of
+from selfmaint.duckdb.relation import Relation, Stored
 from selfmaint.engine.protocol import Facts
 from selfmaint.errors import InputError
 
@@ -281,6 +285,18 @@ def test_what_takes_a_large_join_may_be_left_out() -> None:
             [Decimal("1E+3"), Decimal("123456789012345678.01234567890123456789")],
         ),
         (ColumnType(TypeName.DECIMAL, 38, 0), [Decimal(10**38 - 1), 10**37 + 1, None]),
+        (
+            INSTANT,
+            [
+                dt.datetime(1, 1, 1),
+                dt.datetime(2026, 3, 29, 2, 30, 0, 1),
+                dt.datetime(9999, 12, 31, 23, 59, 59, 999999),
+                None,
+            ],
+        ),
+        (CLOCK, [WallClock(1, 1, 1), WallClock(2026, 3, 29, 2, 30, 0, 1), WallClock.max, None]),
+        (DOUBLE, [0.1, -0.0, 5e-324, 1.7976931348623157e308, math.inf, 2.0**53 + 2, None]),
+        (ColumnType(TypeName.FLOAT), [0.10000000149011612, -0.0, 1.401298464324817e-45, -math.inf, None]),
     ],
 )
 def test_few_rows_enter_a_statement_as_arrow_gives_them(
@@ -298,7 +314,43 @@ def test_few_rows_enter_a_statement_as_arrow_gives_them(
     assert types[0] == types[1]
 
 
-def test_other_types_enter_by_arrow() -> None:
-    assert listed(frozenset({(1.5,)}), [DOUBLE]) is None
+def test_other_types_and_many_rows_enter_by_arrow() -> None:
+    many = frozenset((number,) for number in range(101))
+    assert "pyarrow" in sys.modules
+    assert listed(many, [INT]) is None
+    assert listed(frozenset({(None,)}), [ANY]) is None
     assert listed(frozenset(), []) is None
-    assert listed(frozenset(), [INT]) == [[]]
+    assert listed(frozenset(), [INT]) == ["[]"]
+    assert listed(frozenset(), [STRING]) == [[]]
+
+
+@pytest.mark.parametrize("kind", [INSTANT, CLOCK])
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["2026-03-29 02:30:00", "2026-03-29 02:30:00.000001", "0001-01-01 00:00:00", None],
+        ["9999-12-31 23:59:59.999999"],
+        [],
+        ["infinity"],
+        ["-infinity", None],
+        ["10000-01-01 00:00:00", "2026-03-29 02:30:00"],
+        ["0044-03-15 (BC) 00:00:00"],
+    ],
+)
+def test_times_come_as_arrow_gives_them(kind: ColumnType, texts: list[str | None]) -> None:
+    database = DuckEngine().database
+    stored = Stored(database, 0, (kind,), len(texts))
+    database.run(
+        f"CREATE TABLE {stored.name} AS SELECT unnest(?::VARCHAR[])::{type_name(kind)} AS c0", [texts]
+    )
+    query = relations.rows(stored.name, 1, ordered=True)
+    said: list[Any] = []
+    for read in (
+        lambda: rows_of(stored, query),
+        lambda: found_rows(database.rows(query, [stored.name]), 1),
+    ):
+        try:
+            said.append([(type(value), value) for (value,) in read()])
+        except InputError as failure:
+            said.append(str(failure))
+    assert said[0] == said[1]

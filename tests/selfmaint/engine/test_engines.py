@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
@@ -220,6 +221,24 @@ def test_bags_are_counted_added_and_expanded(engine: Engine[Any]) -> None:
     more, less = engine.beyond(engine.bags.expanded(other), engine.bags.expanded(one))
     assert (engine.sample(more, 99), engine.sample(less, 99)) == ([("b",)] * 2, [("a",)])
     assert engine.columns(less) == engine.columns(more) == ("x",)
+
+
+def test_few_rows_and_many_are_taken_from_each_other(engine: Engine[Any]) -> None:
+    many = Counter({(number, None if number % 5 == 0 else "x"): 1 + number % 3 for number in range(40)})
+    few = Counter({(0, None): 1, (5, None): 3, (5, "x"): 1, (8, "x"): 2, (99, "x"): 1, (None, None): 1})
+
+    def bag(rows: Counter[Any]) -> Any:
+        given = [(*row, number) for row, number in rows.items()]
+        return engine.bags.expanded(
+            engine.load(given, ["n", "t", "number"], [INT, ColumnType(TypeName.STRING), BIGINT])
+        )
+
+    held = {name: engine.keep(bag(rows)) for name, rows in (("many", many), ("few", few))}
+    found = [
+        Counter(engine.sample(engine.minus_all(held[one], held[other]), 999))
+        for one, other in (("many", "few"), ("few", "many"), ("few", "few"))
+    ]
+    assert found == [many - few, few - many, Counter()]
 
 
 def test_rows_are_fetched_up_to_a_limit(engine: Engine[Any], facts: Facts[Any]) -> None:

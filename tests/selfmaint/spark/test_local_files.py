@@ -22,7 +22,7 @@ from selfmaint.store.expected import Expected
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from selfmaint.duckdb.database import Relation
+    from selfmaint.duckdb.relation import Relation
 
 NAMES = ("key", "near", "money", "text", "day", "truth")
 SCHEMA = pa.schema(
