@@ -10,6 +10,7 @@ keys are looked up in it for what the other subgoals leave.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from datalog.model import Atom, Comparison, Literal, Negation, Predicate, Variable, variables_of
@@ -42,6 +43,7 @@ class JoinOrder:
         self._all_few = all_few
         positive = [literal for literal in body if isinstance(literal, Atom | Comparison)]
         self._bindable = self._bound | {*variables_of(positive)}
+        self._uses = Counter(v for its in self._variables.values() for v in its)
 
     def __iter__(self) -> Iterator[tuple[Literal, ...]]:
         """The next literals, until none is left; one that can never be met comes last."""
@@ -90,7 +92,17 @@ class JoinOrder:
         """How many terms are bound variables."""
         return sum(term in self._bound for term in atom.terms)
 
-    def _cost(self, atom: Atom, sought: frozenset[Variable]) -> tuple[bool, int, bool, int]:
-        """Small relations first, then what is bound most, what brings a variable sought, and the fewest variables."""
+    def _cost(self, atom: Atom, sought: frozenset[Variable]) -> tuple[bool, int, bool, int, int]:
+        """Small relations first, then what is bound most, what brings a variable sought, and the fewest new variables.
+
+        Those that other literals use count before all: rows that differ in others alone are met together.
+        """
         free = self._variables[id(atom)] - self._bound
-        return bool(self._large[id(atom)]), -self._places(atom), free.isdisjoint(sought), len(free)
+        used = sum(self._uses[variable] > 1 for variable in free)
+        return (
+            bool(self._large[id(atom)]),
+            -self._places(atom),
+            free.isdisjoint(sought),
+            used,
+            len(free),
+        )

@@ -13,12 +13,14 @@ from selfmaint.api.update import Update, require_update
 from selfmaint.api.validate import require_possible
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.evaluation import foresee
+from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.procedure import check as decide
 from selfmaint.decide.unions import of_unions
-from selfmaint.decide.verdict import Verdicts
+from selfmaint.decide.verdict import Verdict, Verdicts
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code, input_error
 from selfmaint.warehouse.base_relations import BaseRelation
+from selfmaint.warehouse.catalog import View
 from selfmaint.warehouse.near import require_known
 from selfmaint.warehouse.situation import Situation
 
@@ -72,6 +74,16 @@ def _not_null(warehouse: Warehouse[D], predicates: Iterable[Predicate]) -> dict[
     return columns
 
 
+def decided(known: Knowledge[D], parts: Sequence[View], **sample: int) -> dict[str, Verdict]:
+    """The verdicts on some views and branches of unions, also on those of which only the text is known."""
+    found = decide(known, parts, **sample)
+    if all(found[part.name] or part.is_decided for part in parts):
+        return found
+    from selfmaint.api.first_rows import with_first_rows  # noqa: PLC0415 - only where there are such texts
+
+    return with_first_rows(known, found)
+
+
 @seldom_collected()
 def check(
     warehouse: Warehouse[D],
@@ -91,7 +103,7 @@ def check(
     known = decision.knowledge(warehouse.engine, facts, situation)
     foresee(known, parts, maintained=False)
     require_possible(warehouse, facts, situation, update.files, full=full)
-    found = decide(known, parts)
+    found = decided(known, parts)
     verdicts = of_views_below(catalog, of_unions(catalog, found))
     ways = {}
     if turned is not None:

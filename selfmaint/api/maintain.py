@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Generic
 
 from datalog.budget import BudgetSpentError, limit
+from selfmaint.api.check import decided
 from selfmaint.api.garbage import seldom_collected
 from selfmaint.api.moved import Moved, moved
 from selfmaint.api.not_maintained import (
@@ -27,7 +28,6 @@ from selfmaint.api.verify import Difference, differences, require_sources
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.evaluation import foresee
 from selfmaint.decide.knowledge import Knowledge
-from selfmaint.decide.procedure import check as decide
 from selfmaint.decide.procedure import with_enough
 from selfmaint.decide.saturation import saturated
 from selfmaint.decide.searched import determined_delta
@@ -331,7 +331,7 @@ def _decided(
     require_possible(warehouse, facts, situation, update.files, full=full)
     progress("deciding")
     known = with_enough(known, known.catalog.views)
-    found = decide(known, known.catalog.views, sample=SHOWN_WITNESSES)
+    found = decided(known, known.catalog.views, sample=SHOWN_WITNESSES)
     return known, Verdicts(found)
 
 

@@ -153,7 +153,7 @@ def with_views_over_stored(catalog: Catalog, names: Collection[str]) -> Catalog:
 def _of_reads(catalog: Catalog, view: View, names: Sequence[str]) -> Below | None:
     if isinstance(view.definition, OpaqueView):
         query = view.definition.query
-        if not catalog.once("whether it has one result", view, lambda: _has_one_result(catalog, query)):
+        if not catalog.once("whether it has one result", view, lambda: gives_one_result(catalog, query)):
             return None
     below = _below(catalog, view, names)
     if below is None or not catalog.once(
@@ -198,7 +198,8 @@ def _below(catalog: Catalog, view: View, names: Sequence[str]) -> Below | None:
     return Below(views, told) if is_told else None
 
 
-def _has_one_result(catalog: Catalog, query: TextQuery | NotToRun) -> bool:
+def gives_one_result(catalog: Catalog, query: TextQuery | NotToRun) -> bool:
+    """Whether a query has one result, as its orders or the keys of what it reads tell."""
     from datalog.sql.affected import has_one_result_by_keys  # noqa: PLC0415 - where there are texts
     from datalog.sql.views.one_result import has_one_result  # noqa: PLC0415 - see above
 

@@ -41,7 +41,7 @@ FORESEEN_SHARE = 0.02
 
 T = TypeVar("T")
 
-MOST_JOINED = 1_000_000
+MOST_JOINED = 100_000
 """Of a test whose joins have more rows no witness is looked at, where a few would do."""
 
 Failing: TypeAlias = list[tuple[DependsRules, D]]

@@ -57,6 +57,7 @@ class Programs:
         self._database = database
         self.most_multiplied = MOST_MULTIPLIED
         self._most_joined: int | None = None
+        self._counted: dict[str, int] = {}
         self._held: OrderedDict[object, Extension] = OrderedDict()
         self._rows_held = 0
         self.matches = Matches(database, self.table)
@@ -69,6 +70,7 @@ class Programs:
         self._held.clear()
         self._rows_held = 0
         self.matches.release()
+        self._counted.clear()
         self._plans.clear()
         self.fetched.release()
 
@@ -206,7 +208,7 @@ class Programs:
             made = replace(made, queries=())
         names = [extension.stored.name for extension in read.values()]
         if self._most_joined is not None and math.prod(map(most_rows, read.values())) > self._most_joined:
-            require_few_joined(self._database, made.queries, names, self._most_joined)
+            require_few_joined(self._database, made.queries, names, self._most_joined, self._counted)
         with self._database.tuning.as_written():
             stored = self._database.table(made.query(), made.types, names if made.queries else ())
         return Extension(stored, made.not_null)

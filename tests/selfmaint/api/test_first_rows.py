@@ -1,0 +1,253 @@
+"""Views of the first rows of each group: what they show tells what they will show, or it is not said to."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import product
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import selfmaint
+from selfmaint.api.first_rows import first_rows_of
+from selfmaint.api.programs import catalog_of
+from selfmaint.decide.verdict import SelfMaintainable
+from selfmaint.errors import SelfmaintError
+from tests.effort import effort
+from tests.plain_duckdb import plain_duckdb
+
+TABLE = "create table r (id int primary key, g int, o int, s string not null, more string);"
+SCHEMA = pa.schema(
+    [("id", pa.int32()), ("g", pa.int32()), ("o", pa.int32()), ("s", pa.string()), ("more", pa.string())]
+)
+STAGED = (
+    "create temporary view stg as select id as key, g as part, o, upper(more) as m from r where s <> 'x';"
+)
+
+VIEWS = {
+    "latest": "select id, g, o, s from (select *, row_number() over (partition by g order by o desc, id) as n from r) "
+    "as placed where n = 1",
+    "first three": "select * from (select *, row_number() over (partition by g order by o, id) as n from r) as placed "
+    "where n <= 3",
+    "ranks": "select id, g, o, n as place from (select id, g, o, rank() over (partition by g order by o desc) as n "
+    "from r) as placed where n < 3",
+    "values": "select id, g, o, dense_rank() over (partition by g order by o) as n from r "
+    "qualify dense_rank() over (partition by g order by o) <= 2",
+    "of all": "select id, o, s from (select *, row_number() over (order by s, o desc, id) as n from r) as placed "
+    "where 2 >= n",
+    "limited": "select id, o, s from r where s <> 'x' order by o desc, id limit 2",
+    "filtered": "select id, g, o, s from (select *, row_number() over (partition by g order by o, id) as n from r "
+    "where s <> 'x') as placed where n = 1 and g is not null",
+    "what is tested is not shown": "select id, g, o, upper(more) as m from (select *, row_number() over (partition by "
+    "g order by o, id) as n from r where s <> 'x') as placed where n <= 2",
+    "a number is shown": "select id, g, o, n * 10 + 1 as place, s || coalesce(more, '-') as m from (select *, "
+    "row_number() over (partition by g order by o desc, id) as n from r) as placed where n < 4",
+    "two columns": "select id, g, s, o from (select *, row_number() over (partition by g, s order by coalesce(o, 1), "
+    "id desc) as n from r) as placed where n <= 2",
+}
+"""Queries that show enough of the rows that they choose."""
+
+OTHERS = {
+    "a column that orders is not shown": "select id, g from (select *, row_number() over (partition by g order by o, "
+    "id) as n from r) as placed where n = 1",
+    "no key is shown": "select g, o from (select *, rank() over (partition by g order by o) as n from r) as placed "
+    "where n = 1",
+    "rows are chosen among the first": "select id, g, o, s from (select *, row_number() over (partition by g order by "
+    "o, id) as n from r) as placed where n = 1 and s = 'a'",
+    "the second": "select id, g, o from (select *, row_number() over (partition by g order by o, id) as n from r) "
+    "as placed where n = 2",
+    "others are counted": "select id, g, o, m from (select *, row_number() over (partition by g order by o, id) as n, "
+    "count(*) over (partition by g) as m from r) as placed where n = 1",
+    "the last": "select id, g, o from (select *, row_number() over (partition by g order by o, id) as n from r) "
+    "as placed where n >= 2",
+    "a number with what is not shown": "select id, g, o, n + length(more) as m from (select *, row_number() over "
+    "(partition by g order by o, id) as n from r) as placed where n = 1",
+    "ties": "select id, g, o from (select *, row_number() over (partition by g order by o) as n from r) "
+    "as placed where n = 1",
+    "a computed group": "select id, g, o from (select *, row_number() over (partition by g % 2 order by o, id) as n "
+    "from r) as placed where n = 1",
+    "behind some": "select id, o from r order by o, id limit 2 offset 1",
+    "the first of the first": "select id, g, o from (select *, row_number() over (order by g, id) as k from (select *, "
+    "row_number() over (partition by g order by o, id) as n from r) as one where n = 1) as two where k = 1",
+    "joined": "select r.id, r.g, r.o, q.s from (select *, row_number() over (partition by g order by o, id) as n from "
+    "r) as r join r as q on q.id = r.id where n = 1",
+}
+"""Queries of which others rows are used, or that show too little."""
+
+
+@pytest.mark.parametrize("query", VIEWS.values(), ids=VIEWS)
+def test_first_rows_are_known_as_such(query: str) -> None:
+    catalog = catalog_of(f"{TABLE} create view v as {query};")
+    assert first_rows_of(catalog, catalog.view("v")) is not None
+
+
+def test_they_are_behind_a_staging_view() -> None:
+    query = "select key, part, m, o from (select *, row_number() over (partition by part order by o, key) as n from stg"
+    catalog = catalog_of(f"{TABLE} {STAGED} create view v as {query}) as placed where n = 1;")
+    first = first_rows_of(catalog, catalog.view("v"))
+    assert first is not None
+    assert first.groups == (1,)
+    assert sorted(first.shown) == [
+        0,
+        1,
+        2,
+    ]  # what is tested, and what another column is made of, is not shown
+
+
+@pytest.mark.parametrize("query", OTHERS.values(), ids=OTHERS)
+def test_others_are_not(query: str) -> None:
+    catalog = catalog_of(f"{TABLE} create view v as {query};")
+    assert first_rows_of(catalog, catalog.view("v")) is None
+
+
+Rows = tuple[tuple[Any, ...], ...]
+
+
+def table(rows: Rows) -> pa.Table:
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(SCHEMA)
+    return pa.table([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
+
+
+def computed(query: str, rows: Rows) -> pa.Table:
+    with plain_duckdb() as plain:
+        plain.execute("SET default_null_order = 'NULLS_FIRST_ON_ASC_LAST_ON_DESC'")
+        plain.register("r", table(rows))
+        return plain.sql(query).to_arrow_table()
+
+
+def bag(rows: pa.Table) -> list[str]:
+    return sorted(map(repr, zip(*(column.to_pylist() for column in rows.columns), strict=True)))
+
+
+def decided(
+    query: str, stored: pa.Table, gone: Rows, come: Rows, *, effective: bool = True
+) -> list[str] | None:
+    """The new rows, as what is stored and the update tell; None where that is not said to tell."""
+    with selfmaint.build(f"{TABLE} create view v as {query};", {"v": stored}, engine="duckdb") as warehouse:
+        sides = [{"r": table(rows)} if rows else {} for rows in (come, gone)]
+        update = selfmaint.Update.from_frames(warehouse, *sides, effective=effective)
+        if not warehouse.check(update)["v"]:
+            with pytest.raises(SelfmaintError):
+                warehouse.maintain(update, strict=True)
+            return None
+        change = warehouse.maintain(update, strict=True).deltas["v"]
+        left = bag(stored)
+        for row in bag(change.lost.arrow()):
+            left.remove(row)
+        return sorted([*left, *bag(change.gained.arrow())])
+
+
+def database(random: Random) -> Rows:
+    return tuple(
+        (
+            number,
+            random.choice([1, 1, 2, None]),
+            random.choice([1, 2, 3, None]),
+            random.choice("abx"),
+            random.choice("yz"),
+        )
+        for number in range(random.choice([0, 2, 5, 9]))
+    )
+
+
+def updated(random: Random, rows: Rows) -> tuple[Rows, Rows]:
+    """What goes and what comes: some rows are deleted, some change, some are new."""
+    gone = tuple(row for row in rows if random.random() < 0.3)
+    changed = tuple(
+        (row[0], random.choice([row[1], 2]), random.choice([row[2], 1, 4]), row[3], "new")
+        for row in gone
+        if random.random() < 0.6
+    )
+    new = tuple(
+        (number, random.choice([1, 2, 3, None]), random.choice([0, 2, 4, None]), random.choice("abx"), None)
+        for number in range(20, 20 + random.choice([0, 1, 3]))
+    )
+    return gone, (*changed, *new)
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_what_is_told_is_what_recomputing_gives(name: str) -> None:
+    told = 0
+    for seed in range(effort(12, 200)):
+        random = Random(f"{name} {seed}")
+        rows = database(random)
+        gone, come = updated(random, rows)
+        if not gone and not come:
+            continue
+        after = tuple(row for row in rows if row not in gone) + come
+        found = decided(VIEWS[name], computed(VIEWS[name], rows), gone, come)
+        if found is not None:
+            told += 1
+            assert found == bag(computed(VIEWS[name], after)), (name, seed)
+    assert told > 1
+
+
+def every_database() -> Iterator[Rows]:
+    """All databases of at most three rows of one group, over a few values of the order."""
+    for choice in product([None, 1, 2, 3], repeat=3):
+        yield tuple((i, 1, o, "a", "y") for i, o in enumerate(choice) if o is not None)
+
+
+UPDATES: dict[str, tuple[Rows, Rows]] = {
+    "one comes": ((), ((9, 1, 2, "a", "y"),)),
+    "one goes": (((1, 1, 1, "a", "y"),), ()),
+    "one moves ahead": (((1, 1, 2, "a", "y"),), ((1, 1, 1, "a", "y"),)),
+    "one moves behind": (((1, 1, 1, "a", "y"),), ((1, 1, 3, "a", "y"),)),
+    "one goes, one comes": (((0, 1, 1, "a", "y"),), ((9, 1, 1, "a", "y"),)),
+    "one changes": (((1, 1, 2, "a", "y"),), ((1, 1, 2, "b", "y"),)),
+    "two go": (((0, 1, 1, "a", "y"), (1, 1, 2, "a", "y")), ()),
+}
+
+
+@pytest.mark.parametrize("update", UPDATES)
+@pytest.mark.parametrize("name", ["latest", "ranks", "values", "limited"])
+def test_nothing_is_told_that_another_database_contradicts(name: str, update: str) -> None:
+    """Databases that show the same and become different: no verdict is a "yes"; where none do, most are."""
+    gone, come = UPDATES[update]
+    news: dict[str, set[str]] = defaultdict(set)
+    stored: dict[str, pa.Table] = {}
+    for rows in every_database():
+        if set(gone) <= set(rows):
+            shown = computed(VIEWS[name], rows)
+            after = tuple(row for row in rows if row not in gone) + come
+            news[repr(bag(shown))].add(repr(bag(computed(VIEWS[name], after))))
+            stored[repr(bag(shown))] = shown
+    assert news
+    for key, states in news.items():
+        found = decided(VIEWS[name], stored[key], gone, come)
+        assert found is None or states == {repr(found)}, (key, states)
+        if not gone:
+            assert found is not None
+
+
+def test_rows_that_may_not_have_been_there_tell_nothing() -> None:
+    rows: Rows = ((0, 1, 1, "a", "y"), (1, 1, 2, "a", "y"))
+    shown = computed(VIEWS["first three"], rows)
+    gone: Rows = ((1, 1, 2, "a", "y"),)
+    assert decided(VIEWS["first three"], shown, gone, ()) is not None
+    assert decided(VIEWS["first three"], shown, gone, (), effective=False) is None
+    assert decided(VIEWS["first three"], shown, (), gone, effective=False) is not None
+
+
+def test_views_over_them_are_determined_with_them() -> None:
+    rows: Rows = ((0, 1, 1, "a", "y"), (1, 2, 2, "b", "y"))
+    latest, over = VIEWS["latest"], "select s, count(*) as n from v group by s"
+    with plain_duckdb() as plain:
+        plain.register("v", computed(latest, rows))
+        above = plain.sql(over).to_arrow_table()
+    text = f"{TABLE} create view v as {latest}; create view w as {over};"
+    held = {"v": computed(latest, rows), "w": above}
+    with selfmaint.build(text, held, engine="duckdb") as warehouse:
+        new = {"r": table(((7, 1, 5, "b", None),))}
+        update = selfmaint.Update.from_frames(warehouse, new, {}, effective=True)
+        verdicts = warehouse.check(update)
+        assert all(verdicts.values())
+        verdict = verdicts["v"]
+        assert isinstance(verdict, SelfMaintainable)
+        assert "come behind" in verdict.because
+        deltas = warehouse.maintain(update, strict=True).deltas
+        assert bag(deltas["w"].gained.arrow()) == ["('b', 2)"]
+        assert bag(deltas["w"].lost.arrow()) == ["('a', 1)", "('b', 1)"]
