@@ -8,10 +8,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from datalog.budget import DEFAULT_S
+from datalog.model import OpaqueView
 from selfmaint.api.garbage import seldom_collected
 from selfmaint.api.over_views import what_is_below, with_views_below
 from selfmaint.audit.advice import Advice, advised
-from selfmaint.audit.derived import advice_of_unions, loss_of_unions, of_unions, of_views_below
+from selfmaint.audit.derived import (
+    advice_of_unions,
+    loss_of_unions,
+    of_first_rows,
+    of_unions,
+    of_views_below,
+)
 from selfmaint.audit.matrix import Audit, audited
 from selfmaint.audit.needs import Loss, loss
 from selfmaint.audit.search import Search
@@ -137,9 +144,19 @@ def audit_catalog(catalog: Catalog, known: Situation, options: AuditOptions) -> 
     lost = loss_of_unions(catalog, loss(search, options.without)) if options.without else None
     unfinished = tuple(dict.fromkeys(map(catalog.whole, cut)))
     below = {view.name: its.views for view in catalog.views if (its := what_is_below(catalog, view))}
-    whole = of_views_below(of_unions(catalog, found), below)
+    whole = of_views_below(_of_first_rows(catalog, of_unions(catalog, found)), below)
     shown = replace(whole, views=tuple(one for one in whole.views if one.view in asked))
     return AuditReport(shown, advice_of_unions(catalog, advice, found.words()), lost, unfinished)
+
+
+def _of_first_rows(catalog: Catalog, audit: Audit) -> Audit:
+    """The verdicts with those on views of first rows."""
+    if not any(isinstance(view.definition, OpaqueView) for view in catalog.views):
+        return audit
+    from selfmaint.api.first_rows import LOST, first_rows_of  # noqa: PLC0415 - only where there are texts
+
+    names = {view.name for view in catalog.views if first_rows_of(catalog, view) is not None}
+    return of_first_rows(audit, names, LOST)
 
 
 def _side_by_side(

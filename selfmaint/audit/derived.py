@@ -7,7 +7,7 @@ other views alone is always determined where all of these are.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from datalog.evaluate import evaluate, evaluate_view
@@ -34,6 +34,26 @@ def of_unions(catalog: Catalog, audit: Audit) -> Audit:
         its[0] if name not in catalog.unions else _joined(catalog, name, its) for name, its in found.items()
     )
     return Audit(catalog, audit.known, tuple(views))
+
+
+def of_first_rows(audit: Audit, names: Collection[str], reason: str) -> Audit:
+    """The verdicts, where views that show the first rows of each group follow all that comes; `reason`: why no more."""
+
+    def outcome(kind: Kind, found: Outcome) -> Outcome:
+        if not isinstance(found, Unclear):
+            return found
+        return Always() if kind is Kind.INSERT else Unclear((reason,))
+
+    def line(its: Line) -> Line:
+        return replace(its, outcomes={kind: outcome(kind, one) for kind, one in its.outcomes.items()})
+
+    views = (
+        replace(one, lines=tuple(map(line, one.lines)), anything=line(one.anything))
+        if one.view.name in names
+        else one
+        for one in audit.views
+    )
+    return replace(audit, views=tuple(views))
 
 
 def _joined(catalog: Catalog, name: str, parts: Sequence[ViewAudit]) -> ViewAudit:

@@ -12,10 +12,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from sqlglot import exp
-
 from datalog.model import ANY, ColumnType, Row, TypeName, WallClock
-from datalog.sql.duckdb import SqlType
+from datalog.sql.duckdb import Query, SqlType
 from datalog.sql.duckdb import relations as sql
 
 if TYPE_CHECKING:
@@ -74,7 +72,7 @@ def language_types(types: Sequence[SqlType]) -> list[ColumnType | None]:
     return [None if isinstance(kind, str) else kind for kind in types]
 
 
-def rows_of(stored: Stored, query: exp.Select) -> list[Row]:
+def rows_of(stored: Stored, query: Query) -> list[Row]:
     """The rows of a query for rows of a relation; those of plain types come without Arrow, which is slow to load.
 
     Raises:

@@ -36,6 +36,10 @@ SUMMED_UP = (
     "LEFT JOIN (SELECT c, count(*) AS k FROM o GROUP BY c) h ON h.c = c.id"
 )
 UNMATCHED = "SELECT c.id, c.n FROM c WHERE NOT EXISTS (SELECT 1 FROM o WHERE o.c = c.id)"
+LATEST = (
+    "SELECT c, id, t FROM (SELECT *, row_number() OVER (PARTITION BY c ORDER BY t DESC, id) AS n FROM o) AS p "
+    "WHERE n = 1"
+)
 MANY: set[Row] = {(number,) for number in range(1, 500)}
 
 
@@ -106,6 +110,7 @@ TOLD = [
     Told(HAVING, "yes", {(1, 2)}, {"o": {(3, 1, 6)}}),
     Told(HAVING, "yes", {(1, 2)}, {}, {"o": {(3, 1, 6)}}),
     Told(HAVING, "no", {(1, 2)}, {"o": {(3, 7, 6)}}),
+    Told(LATEST, "yes", {(1, 1, 6)}, {"o": {(3, 1, 7)}}),
     Told("SELECT c, count(DISTINCT t) AS k FROM o GROUP BY c", "no", {(1, 2)}, {"o": {(3, 1, 6)}}),
     Told("v(O, C, T) :- o(O, C, T), not c(C, _).", "undecided", {(1, 1, 5)}, {"o": {(3, 1, 6)}}),
     Told(OUTER, "yes", {(1, 1, "A")}, {"o": {(3, 1, 6)}}),

@@ -69,7 +69,7 @@ def values_of(
     return _select(name, numbered_items(items))
 
 
-def with_texts(query: exp.Select, columns: Collection[int]) -> exp.Select:
+def with_texts(query: exp.Query, columns: Collection[int]) -> exp.Query:
     """A query that gives the texts of some columns, in the order of their values as before."""
     if not columns:
         return query

@@ -223,6 +223,16 @@ def test_nothing_is_told_that_another_database_contradicts(name: str, update: st
             assert found is not None
 
 
+def test_an_audit_says_that_all_that_comes_is_followed() -> None:
+    text = f"{TABLE} create view v as {VIEWS['latest']}; create view w as {OTHERS['ties']};"
+    held = {name: computed(query, ()) for name, query in (("v", VIEWS["latest"]), ("w", OTHERS["ties"]))}
+    with selfmaint.build(text, held, engine="duckdb", effective=True) as warehouse:
+        words = warehouse.audit().audit.words()
+    assert words["v", "r", "insert"] == "always"
+    assert words["w", "r", "insert"] == "undecided"
+    assert {words["v", "r", kind] for kind in ("delete", "update", "any")} == {"undecided"}
+
+
 def test_rows_that_may_not_have_been_there_tell_nothing() -> None:
     rows: Rows = ((0, 1, 1, "a", "y"), (1, 1, 2, "a", "y"))
     shown = computed(VIEWS["first three"], rows)
