@@ -16,6 +16,7 @@ import pytest
 
 from selfmaint import Update, build
 from selfmaint.api.maintain import new_contents
+from tests.many_statements import interpreting
 from tests.selfmaint.spark.test_groups_on_spark import FrameSource
 
 if TYPE_CHECKING:
@@ -83,22 +84,13 @@ VIEWS = {
 }
 
 
-SETTINGS = {
-    "spark.sql.session.timeZone": ZONE,
-    # Compiling code for so many columns takes minutes, for a handful of rows.
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
-
-
 @pytest.fixture(scope="module")
 def on_a_changing_clock(spark: SparkSession) -> Iterator[SparkSession]:
-    before = {name: spark.conf.get(name) for name in SETTINGS}
-    for name, value in SETTINGS.items():
-        spark.conf.set(name, value)
-    yield spark
-    for name, value in before.items():
-        spark.conf.set(name, str(value))
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    with interpreting(spark):
+        spark.conf.set("spark.sql.session.timeZone", ZONE)
+        yield spark
+    spark.conf.set("spark.sql.session.timeZone", str(zone))
 
 
 def numbered_rows(random: Random) -> tuple[list[Text], list[Text], list[Text]]:

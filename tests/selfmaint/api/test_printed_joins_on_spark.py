@@ -56,7 +56,8 @@ def _without_views(spark: SparkSession) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", ["by any value", "model", "totals", "small"])
-def test_what_is_printed_is_spark_s_sql(spark: SparkSession, name: str) -> None:
+def test_what_is_printed_is_spark_s_sql(interpreting_spark: SparkSession, name: str) -> None:
+    spark = interpreting_spark
     query, old, new = VIEWS[name], OLD, NEW
     assert rows_of(query, old) != rows_of(query, new)
     bind(

@@ -82,7 +82,7 @@ def bind(spark: SparkSession, name: str, columns: Sequence[str], rows: Iterable[
     names = ", ".join(f"`{c}`" for c in columns)
     where = "" if every else " WHERE FALSE"
     query = f"SELECT * FROM VALUES {values} AS t({names}){where}"
-    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW `{name}` AS {query}")
+    spark.sql(query).createOrReplaceTempView(name)  # is not analyzed anew wherever it is named
 
 
 def printed(spark: SparkSession, case: Case) -> dict[str, tuple[Statement, ...]]:
@@ -213,8 +213,10 @@ def hold_case(spark: SparkSession, case: Case, held: Held) -> None:
     made = printed(spark, case)
     parser = spark._jsparkSession.sessionState().sqlParser()
     first = (StatementKind.COUNTED, StatementKind.HELD)
-    for before in dict.fromkeys(s.sql for found in made.values() for s in found if s.kind in first):
-        spark.sql(before)
+    for before in {s.sql: s for found in made.values() for s in found if s.kind in first}.values():
+        spark.sql(before.sql)
+        if before.kind is StatementKind.HELD:  # its rows, not analyzed anew wherever it is named
+            spark.table(f"`{before.name}`").localCheckpoint().createOrReplaceTempView(f"`{before.name}`")
     asked = [(view, s, q) for view, found in made.items() for s in found if (q := query(s)) is not None]
     for statement in (s for found in made.values() for s in found):
         parser.parsePlan(statement.sql)

@@ -22,7 +22,7 @@ from selfmaint.duckdb.lake import _attach
 from selfmaint.errors import InputError
 from selfmaint.store import lake_server
 from tests.command_line import Ran
-from tests.effort import effort
+from tests.effort import EXPLORE, effort
 from tests.forked import Ended, forked
 from tests.selfmaint.store.test_lake import FULL, Row, Shop
 
@@ -51,7 +51,7 @@ class Kept:
             "first", {"sale": {(9, 1, 9)}}, {"sale": {(3, 2, 5)}, "customer": {(2, "south")}}
         )
         assert self.shop.command("maintain", "--update", first).status == 0
-        self.old = self.shop.stored()
+        self.old, self.went_on = self.shop.stored(), False
         self.update = self.shop.update("up", {"sale": {(5, 3, 7)}}, {"sale": {(1, 1, 10)}})
         shutil.copytree(self.lake, self.copy)
 
@@ -69,7 +69,15 @@ class Kept:
         """What is gone or damaged is there again, and what else was written stays."""
         shutil.copytree(self.copy, self.lake, dirs_exist_ok=True)
 
+    def is_as_it_was(self) -> bool:
+        """Whether the views have their old rows; files that are the same need no look at the rows."""
+        return every_byte(self.lake) == every_byte(self.copy) or self.shop.stored() == self.old
+
     def goes_on(self) -> None:
+        """A lake that is as it was to the last byte goes on as it did, so that this is tried once; else each time."""
+        if self.went_on and not EXPLORE and every_byte(self.lake) == every_byte(self.copy):
+            return
+        self.went_on = True
         assert self.shop.stored() == self.old
         done = self.run("maintain")
         assert done.status == 0, done
@@ -77,8 +85,12 @@ class Kept:
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
-    return Kept(tmp_path_factory.mktemp("faults"))
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
+    found = Kept(tmp_path_factory.mktemp("faults"))
+    yield found
+    found.fresh()
+    found.went_on = False  # once more behind all that went wrong in this process
+    found.goes_on()
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -87,6 +99,15 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {
         str(path): path.read_bytes() for path in files if not path.name.endswith((".lock", "-shm", "-wal"))
     }
+
+
+def every_byte(folder: Path) -> dict[str, bytes]:
+    """All that matters to who opens a lake: what was written beside a catalog and waits to be put into it, too."""
+    files = (
+        path for path in folder.rglob("*") if path.is_file() and not path.name.endswith((".lock", "-shm"))
+    )
+    found = {str(path.relative_to(folder)): path.read_bytes() for path in files}
+    return {name: data for name, data in found.items() if data or not name.endswith("-wal")}
 
 
 def cut(to: Callable[[int], int], file: Path) -> None:
@@ -141,19 +162,24 @@ def test_a_damaged_catalog_is_told_and_left_as_it_is(kept: Kept, fault: str) -> 
     print(f"{len(COMMANDS)} commands over a catalog that is {fault}")
 
 
-@pytest.mark.parametrize("fault", CATALOGS)
-def test_a_catalog_that_is_damaged_before_the_commit_is_left_as_it_is(kept: Kept, fault: str) -> None:
+def test_a_catalog_that_is_damaged_before_the_commit_is_left_as_it_is(kept: Kept) -> None:
+    """What was computed is kept over all of it, and committed once the catalog is back."""
     kept.fresh()
     with selfmaint.load(kept.shop.toml, engine="duckdb") as warehouse:
         found = warehouse.maintain(selfmaint.Update.from_files(warehouse, kept.update))
-        CATALOGS[fault](kept.lake / CATALOG)
-        before = contents(kept.lake)
-        with pytest.raises(InputError, match="SM408"):
-            warehouse.apply(found)
-        assert contents(kept.lake) == before
-    if (kept.lake / CATALOG).is_dir():
-        (kept.lake / CATALOG).rmdir()
-    kept.put_back()
+        for fault, damage in CATALOGS.items():
+            damage(kept.lake / CATALOG)
+            before = contents(kept.lake)
+            with pytest.raises(InputError, match="SM408"):
+                warehouse.apply(found)
+            assert contents(kept.lake) == before, fault
+            if (kept.lake / CATALOG).is_dir():
+                (kept.lake / CATALOG).rmdir()
+            kept.put_back()
+            assert kept.is_as_it_was(), fault
+        warehouse.apply(found)
+    assert kept.shop.stored() == kept.shop.expected()
+    kept.fresh()
     kept.goes_on()
 
 
@@ -284,7 +310,7 @@ def test_a_damaged_file_is_told_and_nothing_is_lost(kept: Kept, fault: str) -> N
             assert name == "init" or "back from a backup" in ran.stderr, (name, ran)
         kept.put_back() if name not in {"import one", "compact"} else kept_files(kept, spoilt)
         if name != "import one" or wanted != 0:
-            assert kept.shop.stored() == kept.old, name
+            assert kept.is_as_it_was(), name
     kept.fresh()
     kept.goes_on()
     print(f"{len(COMMANDS)} commands over {fault}: {len(spoilt)}")
@@ -308,7 +334,7 @@ def test_where_no_more_can_be_written_every_command_leaves_all_as_it_was(kept: K
                 refused += 1
                 assert "error[SM40" in ran.said, (name, ran.said)
                 assert "see to the disk" in ran.said, (name, ran.said)
-                assert kept.shop.stored() == kept.old, name
+                assert kept.is_as_it_was(), name
     print(f"refused {refused} times")
     assert refused >= len(WRITES) + 2
     kept.fresh()

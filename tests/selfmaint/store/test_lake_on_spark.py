@@ -46,7 +46,7 @@ VALUES = {
 }  # fmt: skip
 
 
-def test_both_engines_give_the_same_tables(spark: SparkSession, tmp_path: Path) -> None:
+def test_both_engines_give_the_same_tables(interpreting_spark: SparkSession, tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     assert shop.command("init").status == 0
     shutil.copytree(tmp_path / "lake", tmp_path / "kept")
@@ -62,11 +62,13 @@ def test_both_engines_give_the_same_tables(spark: SparkSession, tmp_path: Path) 
         changes = next(one["changes"] for one in states if one["what"] == "maintain")
         assert changes["totals"] == {"lost": 2, "gained": 2}  # north changes, and south becomes east
     assert found["duckdb"] == found["spark"] == shop.expected()
-    assert contents(spark, shop) == found["spark"]
+    assert contents(interpreting_spark, shop) == found["spark"]
 
 
-def test_spark_reads_any_state_whatever_was_compacted(spark: SparkSession, tmp_path: Path) -> None:
-    shop = Shop(tmp_path)
+def test_spark_reads_any_state_whatever_was_compacted(
+    interpreting_spark: SparkSession, tmp_path: Path
+) -> None:
+    spark, shop = interpreting_spark, Shop(tmp_path)
     init(shop.toml, spark)
     states = {store_of(shop.toml).version: shop.stored()}
     for i in range(3):
