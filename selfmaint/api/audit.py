@@ -15,7 +15,7 @@ from selfmaint.audit.advice import Advice, advised
 from selfmaint.audit.derived import (
     advice_of_unions,
     loss_of_unions,
-    of_first_rows,
+    of_shown_rows,
     of_unions,
     of_views_below,
 )
@@ -144,19 +144,21 @@ def audit_catalog(catalog: Catalog, known: Situation, options: AuditOptions) -> 
     lost = loss_of_unions(catalog, loss(search, options.without)) if options.without else None
     unfinished = tuple(dict.fromkeys(map(catalog.whole, cut)))
     below = {view.name: its.views for view in catalog.views if (its := what_is_below(catalog, view))}
-    whole = of_views_below(_of_first_rows(catalog, of_unions(catalog, found)), below)
+    whole = of_views_below(_of_shown_rows(catalog, of_unions(catalog, found)), below)
     shown = replace(whole, views=tuple(one for one in whole.views if one.view in asked))
     return AuditReport(shown, advice_of_unions(catalog, advice, found.words()), lost, unfinished)
 
 
-def _of_first_rows(catalog: Catalog, audit: Audit) -> Audit:
-    """The verdicts with those on views of first rows."""
+def _of_shown_rows(catalog: Catalog, audit: Audit) -> Audit:
+    """The verdicts with those on views whose own rows tell their new ones."""
     if not any(isinstance(view.definition, OpaqueView) for view in catalog.views):
         return audit
-    from selfmaint.api.first_rows import LOST, first_rows_of  # noqa: PLC0415 - only where there are texts
+    from selfmaint.api.shown_rows import LOST, shown_rows_of  # noqa: PLC0415 - only where there are texts
 
-    names = {view.name for view in catalog.views if first_rows_of(catalog, view) is not None}
-    return of_first_rows(audit, names, LOST)
+    found = {
+        view.name: shown for view in catalog.views if (shown := shown_rows_of(catalog, view)) is not None
+    }
+    return of_shown_rows(audit, {name: None if its.first is None else LOST for name, its in found.items()})
 
 
 def _side_by_side(

@@ -79,9 +79,9 @@ def decided(known: Knowledge[D], parts: Sequence[View], **sample: int) -> dict[s
     found = decide(known, parts, **sample)
     if all(found[part.name] or part.is_decided for part in parts):
         return found
-    from selfmaint.api.first_rows import with_first_rows  # noqa: PLC0415 - only where there are such texts
+    from selfmaint.api.shown_rows import with_shown_rows  # noqa: PLC0415 - only where there are such texts
 
-    return with_first_rows(known, found)
+    return with_shown_rows(known, found)
 
 
 @seldom_collected()

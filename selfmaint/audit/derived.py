@@ -7,7 +7,7 @@ other views alone is always determined where all of these are.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from datalog.evaluate import evaluate, evaluate_view
@@ -20,6 +20,7 @@ from selfmaint.audit.needs import Loss
 from selfmaint.warehouse.catalog import Catalog
 from selfmaint.warehouse.computed_columns import completed
 from selfmaint.warehouse.outer_joins import recombined
+from selfmaint.warehouse.situation import Situation
 
 
 def of_unions(catalog: Catalog, audit: Audit) -> Audit:
@@ -36,24 +37,32 @@ def of_unions(catalog: Catalog, audit: Audit) -> Audit:
     return Audit(catalog, audit.known, tuple(views))
 
 
-def of_first_rows(audit: Audit, names: Collection[str], reason: str) -> Audit:
-    """The verdicts, where views that show the first rows of each group follow all that comes; `reason`: why no more."""
+def of_shown_rows(audit: Audit, shown: Mapping[str, str | None]) -> Audit:
+    """The verdicts, where some views' own rows tell their new ones after inserts; why not after others, if not so."""
+    return replace(
+        audit,
+        views=tuple(
+            replace(
+                one,
+                lines=tuple(_told(audit.known, line, shown[one.view.name]) for line in one.lines),
+                anything=_told(audit.known, one.anything, shown[one.view.name]),
+            )
+            if one.view.name in shown
+            else one
+            for one in audit.views
+        ),
+    )
 
+
+def _told(known: Situation, line: Line, why: str | None) -> Line:
     def outcome(kind: Kind, found: Outcome) -> Outcome:
         if not isinstance(found, Unclear):
             return found
-        return Always() if kind is Kind.INSERT else Unclear((reason,))
+        if kind is Kind.INSERT or (why is None and known.effective):
+            return Always()
+        return found if why is None else Unclear((why,))
 
-    def line(its: Line) -> Line:
-        return replace(its, outcomes={kind: outcome(kind, one) for kind, one in its.outcomes.items()})
-
-    views = (
-        replace(one, lines=tuple(map(line, one.lines)), anything=line(one.anything))
-        if one.view.name in names
-        else one
-        for one in audit.views
-    )
-    return replace(audit, views=tuple(views))
+    return replace(line, outcomes={kind: outcome(kind, one) for kind, one in line.outcomes.items()})
 
 
 def _joined(catalog: Catalog, name: str, parts: Sequence[ViewAudit]) -> ViewAudit:

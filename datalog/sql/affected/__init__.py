@@ -3,26 +3,25 @@
 from datalog.sql.affected.additive import Additive, additive
 from datalog.sql.affected.choice import Keyed, NotKeyed, Step, differing, keyed
 from datalog.sql.affected.determined import has_one_result_by_keys, key_of, nullable_outputs
-from datalog.sql.affected.first_rows import FirstRows, first_rows
 from datalog.sql.affected.names import UnknownShapeError
 from datalog.sql.affected.plan import Plan, Query, Table
 from datalog.sql.affected.read import plan_of_definition, plan_of_text
+from datalog.sql.affected.shown_rows import ShownRows, shown_rows
 from datalog.sql.affected.sums import are_only_shown, inexact_sums
 
 __all__ = [
     "Additive",
-    "FirstRows",
     "Keyed",
     "NotKeyed",
     "Plan",
     "Query",
+    "ShownRows",
     "Step",
     "Table",
     "UnknownShapeError",
     "additive",
     "are_only_shown",
     "differing",
-    "first_rows",
     "has_one_result_by_keys",
     "inexact_sums",
     "key_of",
@@ -30,4 +29,5 @@ __all__ = [
     "nullable_outputs",
     "plan_of_definition",
     "plan_of_text",
+    "shown_rows",
 ]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import selfmaint
-from tests.selfmaint.api.test_first_rows import TABLE, VIEWS, Rows, computed, table
+from tests.selfmaint.api.test_shown_rows import TABLE, VIEWS, Rows, computed, table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,7 +31,8 @@ def rows_of(shown: pa.Table) -> Counter[Any]:
 
 def test_first_rows_are_told_on_spark_too(spark: SparkSession) -> None:
     queries = {
-        f"v{n}": VIEWS[name] for n, name in enumerate(["latest", "ranks", "values", "a number is shown"])
+        f"v{n}": VIEWS[name]
+        for n, name in enumerate(["latest", "ranks", "values", "a number is shown", "two parts"])
     }
     text = "".join(f"create view {name} as {query};" for name, query in queries.items())
     stored = {name: computed(query, ROWS) for name, query in queries.items()}

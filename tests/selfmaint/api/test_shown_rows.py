@@ -1,4 +1,4 @@
-"""Views of the first rows of each group: what they show tells what they will show, or it is not said to."""
+"""Views of rows with windows, and of the first rows of groups: what they show tells what they will show, or may not."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import selfmaint
-from selfmaint.api.first_rows import first_rows_of
 from selfmaint.api.programs import catalog_of
+from selfmaint.api.shown_rows import shown_rows_of
 from selfmaint.decide.verdict import SelfMaintainable
 from selfmaint.errors import SelfmaintError
 from tests.effort import effort
@@ -45,10 +45,16 @@ VIEWS = {
     "g order by o, id) as n from r where s <> 'x') as placed where n <= 2",
     "a number is shown": "select id, g, o, n * 10 + 1 as place, s || coalesce(more, '-') as m from (select *, "
     "row_number() over (partition by g order by o desc, id) as n from r) as placed where n < 4",
+    "so far": "select id, g, o, sum(o) over (partition by g order by o, id) as total, lag(id) over (partition by g "
+    "order by o, id) as before, upper(more) as m from r where s <> 'x'",
+    "among all": "select id, o, s, count(*) over () as n, rank() over (order by o desc) * 2 as place from r",
+    "two parts": "select *, count(*) over (partition by g) as n, max(o) over (partition by g, s) as m from r",
+    "of some groups": "select id, g, o, n from (select *, row_number() over (partition by g order by o, id) as n from "
+    "r) as numbered where g > 1",
     "two columns": "select id, g, s, o from (select *, row_number() over (partition by g, s order by coalesce(o, 1), "
     "id desc) as n from r) as placed where n <= 2",
 }
-"""Queries that show enough of the rows that they choose."""
+"""Queries that show enough of their rows."""
 
 OTHERS = {
     "a column that orders is not shown": "select id, g from (select *, row_number() over (partition by g order by o, "
@@ -63,6 +69,13 @@ OTHERS = {
     "count(*) over (partition by g) as m from r) as placed where n = 1",
     "the last": "select id, g, o from (select *, row_number() over (partition by g order by o, id) as n from r) "
     "as placed where n >= 2",
+    "a window of what is not shown": "select id, g, sum(o) over (partition by g) as total from r",
+    "rows are left out by a window": "select id, g, n from (select id, g, count(*) over (partition by g) as n from r) "
+    "as counted where n > 1",
+    "rows are left out behind a window": "select id, g, s, n from (select *, count(*) over (partition by g) as n from "
+    "r) as counted where s = 'a'",
+    "a window over a window": "select id, g, o, sum(n) over (partition by g) as m from (select *, row_number() over "
+    "(partition by g order by id) as n from r) as numbered",
     "a number with what is not shown": "select id, g, o, n + length(more) as m from (select *, row_number() over "
     "(partition by g order by o, id) as n from r) as placed where n = 1",
     "ties": "select id, g, o from (select *, row_number() over (partition by g order by o) as n from r) "
@@ -81,13 +94,13 @@ OTHERS = {
 @pytest.mark.parametrize("query", VIEWS.values(), ids=VIEWS)
 def test_first_rows_are_known_as_such(query: str) -> None:
     catalog = catalog_of(f"{TABLE} create view v as {query};")
-    assert first_rows_of(catalog, catalog.view("v")) is not None
+    assert shown_rows_of(catalog, catalog.view("v")) is not None
 
 
 def test_they_are_behind_a_staging_view() -> None:
     query = "select key, part, m, o from (select *, row_number() over (partition by part order by o, key) as n from stg"
     catalog = catalog_of(f"{TABLE} {STAGED} create view v as {query}) as placed where n = 1;")
-    first = first_rows_of(catalog, catalog.view("v"))
+    first = shown_rows_of(catalog, catalog.view("v"))
     assert first is not None
     assert first.groups == (1,)
     assert sorted(first.shown) == [
@@ -100,7 +113,7 @@ def test_they_are_behind_a_staging_view() -> None:
 @pytest.mark.parametrize("query", OTHERS.values(), ids=OTHERS)
 def test_others_are_not(query: str) -> None:
     catalog = catalog_of(f"{TABLE} create view v as {query};")
-    assert first_rows_of(catalog, catalog.view("v")) is None
+    assert shown_rows_of(catalog, catalog.view("v")) is None
 
 
 Rows = tuple[tuple[Any, ...], ...]
@@ -203,7 +216,7 @@ UPDATES: dict[str, tuple[Rows, Rows]] = {
 
 
 @pytest.mark.parametrize("update", UPDATES)
-@pytest.mark.parametrize("name", ["latest", "ranks", "values", "limited"])
+@pytest.mark.parametrize("name", ["latest", "ranks", "values", "limited", "so far"])
 def test_nothing_is_told_that_another_database_contradicts(name: str, update: str) -> None:
     """Databases that show the same and become different: no verdict is a "yes"; where none do, most are."""
     gone, come = UPDATES[update]
@@ -219,18 +232,20 @@ def test_nothing_is_told_that_another_database_contradicts(name: str, update: st
     for key, states in news.items():
         found = decided(VIEWS[name], stored[key], gone, come)
         assert found is None or states == {repr(found)}, (key, states)
-        if not gone:
+        if not gone or name == "so far":
             assert found is not None
 
 
 def test_an_audit_says_that_all_that_comes_is_followed() -> None:
-    text = f"{TABLE} create view v as {VIEWS['latest']}; create view w as {OTHERS['ties']};"
-    held = {name: computed(query, ()) for name, query in (("v", VIEWS["latest"]), ("w", OTHERS["ties"]))}
+    queries = {"v": VIEWS["latest"], "w": OTHERS["ties"], "u": VIEWS["so far"]}
+    text = TABLE + "".join(f" create view {name} as {query};" for name, query in queries.items())
+    held = {name: computed(query, ()) for name, query in queries.items()}
     with selfmaint.build(text, held, engine="duckdb", effective=True) as warehouse:
         words = warehouse.audit().audit.words()
     assert words["v", "r", "insert"] == "always"
     assert words["w", "r", "insert"] == "undecided"
     assert {words["v", "r", kind] for kind in ("delete", "update", "any")} == {"undecided"}
+    assert {word for (view, *_), word in words.items() if view == "u"} == {"always"}
 
 
 def test_rows_that_may_not_have_been_there_tell_nothing() -> None:

@@ -1,7 +1,7 @@
-"""Views of the first rows of each group: verdicts and changes from what they show (`datalog/sql/affected/first_rows`).
+"""Verdicts and changes of views whose own rows tell their new ones (`datalog/sql/affected/shown_rows.py`).
 
 Of the groups that the update touches the stored rows, without those deleted, and the rows inserted are all that is
-needed: the first ones of these are the new ones.
+needed: a query over these gives the new rows.
 
 Condition of soundness, besides those there: a row that is said to be deleted was there. So the update is effective, or
 deletes no row of the relation. A row inserted that was there already is known, or comes behind all that is shown.
@@ -26,9 +26,9 @@ from datalog.model import (
     Variable,
     Version,
 )
-from datalog.sql.affected import FirstRows, Table, first_rows, plan_of_text
-from datalog.sql.affected.first_rows import COME, OLD, STORED
-from selfmaint.api.how_followed import is_run, query_of, tables_of_all
+from datalog.sql.affected import ShownRows, Table, plan_of_text, shown_rows
+from datalog.sql.affected.shown_rows import COME, OLD, STORED
+from selfmaint.api.how_followed import is_run, query_of, sums_of_doubles, tables_of_all
 from selfmaint.api.over_views import gives_one_result
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict
@@ -37,7 +37,8 @@ from selfmaint.errors import Code, InputError
 from selfmaint.maintain import Delta, difference
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, View
 
-REMARK = "rows that it does not show come behind those that it will"
+ALL = "it shows all rows that it is computed from"
+FIRST = "rows that it does not show come behind those that it will"
 """Why there is one new state."""
 LOST = "it may lose a row, and the one that takes its place is one that it does not show"
 """Why there may be several."""
@@ -45,8 +46,8 @@ LOST = "it may lose a row, and the one that takes its place is one that it does 
 _GIVEN, _FOUND = Predicate("given", Version.STEP), Predicate("found", Version.STEP)
 
 
-def with_first_rows(known: Knowledge[D], verdicts: Mapping[str, Verdict]) -> dict[str, Verdict]:
-    """The verdicts, where views of first rows have those that their own rows give them.
+def with_shown_rows(known: Knowledge[D], verdicts: Mapping[str, Verdict]) -> dict[str, Verdict]:
+    """The verdicts, where views have those that their own rows give them.
 
     Raises:
         InputError: SM104 stored contents that turn out to be unreadable.
@@ -54,40 +55,44 @@ def with_first_rows(known: Knowledge[D], verdicts: Mapping[str, Verdict]) -> dic
     found = dict(verdicts)
     for view in known.catalog.views:
         verdict = found.get(view.name)
-        first = first_rows_of(known.catalog, view) if isinstance(verdict, Undecided) else None
-        if isinstance(verdict, Undecided) and first is not None:
-            rows = _Rows(known, view, first)
+        shown = shown_rows_of(known.catalog, view) if isinstance(verdict, Undecided) else None
+        if isinstance(verdict, Undecided) and shown is not None:
+            rows = _Rows(known, view, shown)
+            remark = ALL if shown.first is None else FIRST
             found[view.name] = (
-                SelfMaintainable(view.name, (REMARK,), view.semantics, delta=rows.delta)
+                SelfMaintainable(view.name, (remark,), view.semantics, delta=rows.delta)
                 if rows.tell
                 else verdict.because_of(LOST)
             )
     return found
 
 
-def first_rows_of(catalog: Catalog, view: View) -> FirstRows | None:
-    """How a view of which only the text is known chooses first rows, if it does no more and can be run."""
-    return catalog.once("first rows", view, lambda: _first_rows(catalog, view))
+def shown_rows_of(catalog: Catalog, view: View) -> ShownRows | None:
+    """What a view of which only the text is known shows of a relation's rows, if that is enough, and can be run."""
+    return catalog.once("shown rows", view, lambda: _shown_rows(catalog, view))
 
 
-def _first_rows(catalog: Catalog, view: View) -> FirstRows | None:
+def _shown_rows(catalog: Catalog, view: View) -> ShownRows | None:
     text = view.definition.query if isinstance(view.definition, OpaqueView) else None
-    if not isinstance(text, TextQuery) or len(text.relations) != 1:
+    if not isinstance(text, TextQuery) or len(text.relations) != 1 or view.is_decided:
         return None
     query = query_of(catalog, view)
-    first = None if query is None else first_rows(query)
-    if first is None or not gives_one_result(catalog, text):
+    shown = None if query is None else shown_rows(query)
+    if query is None or shown is None or not gives_one_result(catalog, text):
         return None
-    return first if _is_run(catalog, view, first) else None
+    is_exact = not sums_of_doubles(query, tables_of_all(catalog))
+    return shown if is_exact and _is_run(catalog, view, shown) else None
 
 
-def _is_run(catalog: Catalog, view: View, first: FirstRows) -> bool:
+def _is_run(catalog: Catalog, view: View, shown: ShownRows) -> bool:
     """Whether DuckDB is known to run its queries as Spark does."""
     kinds = tables_of_all(catalog)[view.name].types
-    stored = {name: Table(name, first.stored_columns, kinds) for name in (OLD, STORED)}
-    tables = {**stored, COME: replace(first.table, name=COME)}
-    queries = (one.query for one in (first.first(), first.behind()))
-    return all(isinstance(one, TextQuery) and is_run(plan_of_text(one, tables), tables) for one in queries)
+    stored = {name: Table(name, shown.stored_columns, kinds) for name in (OLD, STORED)}
+    tables = {**stored, COME: replace(shown.table, name=COME)}
+    made = [shown.new(), *([shown.behind(shown.first)] if shown.first else [])]
+    return all(
+        isinstance(q := one.query, TextQuery) and is_run(plan_of_text(q, tables), tables) for one in made
+    )
 
 
 @dataclass
@@ -96,19 +101,19 @@ class _Rows(Generic[D]):
 
     known: Knowledge[D]
     view: View
-    first: FirstRows
+    shown: ShownRows
 
     @property
     def tell(self) -> bool:
         """Whether they tell the view's new rows."""
-        situation, name, engine = self.known.situation, self.first.table.name, self.known.engine
+        situation, name, engine = self.known.situation, self.shown.table.name, self.known.engine
         if name not in situation.deleted:
             return name in situation.inserted
-        if not situation.effective:
-            return False
+        if not situation.effective or self.shown.first is None:
+            return situation.effective
         like = engine.load((), ("n",), (ColumnType(TypeName.BIGINT),))
         try:
-            return engine.count(self._computed(self.first.behind(), like)) == 0
+            return engine.count(self._computed(self.shown.behind(self.shown.first), like)) == 0
         except InputError as error:
             if error.diagnostics[0].code not in (Code.NOT_MAINTAINED, Code.ENGINE_DIFFERS):
                 raise
@@ -118,11 +123,11 @@ class _Rows(Generic[D]):
         """The view's change, held by the engine."""
         stored = self.known.facts.relations[self.view.predicate]
         return difference(
-            self.known.engine, self.view, self._computed(self.first.first(), stored), self._stored
+            self.known.engine, self.view, self._computed(self.shown.new(), stored), self._stored
         )
 
     def _computed(self, query: OpaqueView, like: D) -> D:
-        columns = self.first.stored_columns
+        columns = self.shown.stored_columns
         facts = {
             Predicate(OLD): self._made(self._stored, columns),
             Predicate(STORED): self._made(self._left, columns),
@@ -134,15 +139,15 @@ class _Rows(Generic[D]):
 
     @property
     def _relation(self) -> BaseRelation:
-        return self.known.catalog.relations[self.first.table.name]
+        return self.known.catalog.relations[self.shown.table.name]
 
     @cached_property
     def _stored(self) -> D:
         """The view's rows in these groups, before the update."""
-        stored, groups = self.known.facts.relations[self.view.predicate], self.first.groups
+        stored, groups = self.known.facts.relations[self.view.predicate], self.shown.groups
         if not groups:
             return stored
-        engine, names = self.known.engine, self.first.table.columns
+        engine, names = self.known.engine, self.shown.table.columns
         sides = (self._side(version) for version in (Version.INSERTED, Version.DELETED))
         touched = [self._made(rows, [names[i] for i in groups], groups) for rows in sides]
         return self._matching(stored, groups, engine.keep(engine.union(touched)))
@@ -150,20 +155,20 @@ class _Rows(Generic[D]):
     @cached_property
     def _left(self) -> D:
         """Those of them that do not go: a row that goes is the one of its key."""
-        engine, key, names = self.known.engine, self.first.key, self.first.table.columns
+        engine, key, names = self.known.engine, self.shown.key, self.shown.table.columns
         keys = engine.keep(self._made(self._side(Version.DELETED), [names[i] for i in key], key))
         return engine.minus_all(self._stored, self._matching(self._stored, key, keys))
 
     def _side(self, version: Version) -> D:
         """The rows of the relation that come, or go."""
-        name, situation, relation = self.first.table.name, self.known.situation, self._relation
+        name, situation, relation = self.shown.table.name, self.known.situation, self._relation
         if name in (situation.inserted if version is Version.INSERTED else situation.deleted):
             return self.known.facts.relations[Predicate(name, version)]
         return self.known.engine.load((), relation.columns, relation.types)
 
     def _matching(self, rows: D, columns: Sequence[int], keys: D) -> D:
         """The view's rows that have one of some values in columns of the relation."""
-        return self.known.engine.bags.matching(rows, [self.first.shown[i] for i in columns], keys)
+        return self.known.engine.bags.matching(rows, [self.shown.shown[i] for i in columns], keys)
 
     def _made(self, rows: D, names: Sequence[str], columns: Sequence[int] | None = None) -> D:
         """Some columns of rows, by default all, under other names; each row once."""
