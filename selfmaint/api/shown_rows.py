@@ -107,6 +107,9 @@ class _Rows(Generic[D]):
     def tell(self) -> bool:
         """Whether they tell the view's new rows."""
         situation, name, engine = self.known.situation, self.shown.table.name, self.known.engine
+        names = [name.casefold() for name in engine.columns(self.known.facts.relations[self.view.predicate])]
+        if sorted(names) != sorted(name for name, _ in self.shown.outputs):
+            return False  # other columns are stored than its query has
         if name not in situation.deleted:
             return name in situation.inserted
         if not situation.effective or self.shown.first is None:
@@ -127,15 +130,22 @@ class _Rows(Generic[D]):
         )
 
     def _computed(self, query: OpaqueView, like: D) -> D:
-        columns = self.shown.stored_columns
+        columns, places = self.shown.stored_columns, self._places
         facts = {
-            Predicate(OLD): self._made(self._stored, columns),
-            Predicate(STORED): self._made(self._left, columns),
+            Predicate(OLD): self._made(self._stored, columns, places),
+            Predicate(STORED): self._made(self._left, columns, places),
             Predicate(COME): self._side(Version.INSERTED),
         }
         assert isinstance(query.query, TextQuery)
         read = {p: rows for p, rows in facts.items() if p.name in query.query.relations}
         return self.known.engine.recompute(query, Facts(read), {}, like)
+
+    @cached_property
+    def _places(self) -> Sequence[int]:
+        """Where each output is stored: the columns may be in another order."""
+        stored = self.known.facts.relations[self.view.predicate]
+        names = [name.casefold() for name in self.known.engine.columns(stored)]
+        return [names.index(name) for name, _ in self.shown.outputs]
 
     @property
     def _relation(self) -> BaseRelation:
@@ -168,12 +178,14 @@ class _Rows(Generic[D]):
 
     def _matching(self, rows: D, columns: Sequence[int], keys: D) -> D:
         """The view's rows that have one of some values in columns of the relation."""
-        return self.known.engine.bags.matching(rows, [self.shown.shown[i] for i in columns], keys)
+        engine, places = self.known.engine, [self._places[self.shown.shown[i]] for i in columns]
+        like = self._made(rows, [f"k{i}" for i in places], places)  # stored values may be of wider types
+        return engine.bags.matching(rows, places, engine.keep(engine.like(keys, like)))
 
-    def _made(self, rows: D, names: Sequence[str], columns: Sequence[int] | None = None) -> D:
-        """Some columns of rows, by default all, under other names; each row once."""
+    def _made(self, rows: D, names: Sequence[str], columns: Sequence[int]) -> D:
+        """Some columns of rows under other names; each row once."""
         engine = self.known.engine
         terms = tuple(Variable(f"X{i}") for i in range(len(engine.columns(rows))))
-        wanted = terms if columns is None else tuple(terms[i] for i in columns)
+        wanted = tuple(terms[i] for i in columns)
         rule = Rule(Atom(_FOUND, wanted), (Atom(_GIVEN, terms),))
         return engine.evaluate(Program((rule,)), _FOUND, Facts({_GIVEN: rows}), list(names))
