@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+import selfmaint
 from datalog.model import Row
+from selfmaint.api.programs import catalog_of
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import build
 from selfmaint.engine.memory import MemoryEngine
@@ -36,6 +39,7 @@ SUMMED_UP = (
     "LEFT JOIN (SELECT c, count(*) AS k FROM o GROUP BY c) h ON h.c = c.id"
 )
 UNMATCHED = "SELECT c.id, c.n FROM c WHERE NOT EXISTS (SELECT 1 FROM o WHERE o.c = c.id)"
+SO_FAR = "SELECT id, c, t, sum(t) OVER (PARTITION BY c ORDER BY id) AS so_far FROM o"
 LATEST = (
     "SELECT c, id, t FROM (SELECT *, row_number() OVER (PARTITION BY c ORDER BY t DESC, id) AS n FROM o) AS p "
     "WHERE n = 1"
@@ -110,6 +114,8 @@ TOLD = [
     Told(HAVING, "yes", {(1, 2)}, {"o": {(3, 1, 6)}}),
     Told(HAVING, "yes", {(1, 2)}, {}, {"o": {(3, 1, 6)}}),
     Told(HAVING, "no", {(1, 2)}, {"o": {(3, 7, 6)}}),
+    Told(SO_FAR, "yes", {(1, 1, 6, 6)}, {"o": {(3, 1, 7)}}),
+    Told(SO_FAR, "yes", {(1, 1, 6, 6)}, {"o": {(1, 1, 7)}}, {"o": {(1, 1, 6)}}),
     Told(LATEST, "yes", {(1, 1, 6)}, {"o": {(3, 1, 7)}}),
     Told("SELECT c, count(DISTINCT t) AS k FROM o GROUP BY c", "no", {(1, 2)}, {"o": {(3, 1, 6)}}),
     Told("v(O, C, T) :- o(O, C, T), not c(C, _).", "undecided", {(1, 1, 5)}, {"o": {(3, 1, 6)}}),
@@ -136,9 +142,28 @@ def frozen(rows: Rows) -> dict[str, frozenset[Row]]:
 
 @pytest.mark.parametrize("told", TOLD, ids=lambda told: f"{told.example[:40]} {told.verdict}")
 def test_an_example_is_decided_as_the_page_says(told: Told) -> None:
-    warehouse = build(told.program, {"v": frozenset(told.stored)}, MemoryEngine())
-    update = Update(frozen(told.inserted), frozen(told.deleted), effective=True)
-    assert warehouse.check(update)["v"].kind.value == told.verdict
+    if " OVER (" in told.example:  # a text, which the engine in memory does not run
+        found = by_duckdb(told)
+    else:
+        warehouse = build(told.program, {"v": frozenset(told.stored)}, MemoryEngine())
+        update = Update(frozen(told.inserted), frozen(told.deleted), effective=True)
+        found = warehouse.check(update)["v"].kind.value
+    assert found == told.verdict
+
+
+def by_duckdb(told: Told) -> str:
+    """The verdict on a view of whole numbers."""
+    catalog = catalog_of(told.program)
+    columns = {"v": catalog.view("v").stored_columns, **{n: r.columns for n, r in catalog.relations.items()}}
+
+    def table(name: str, rows: set[Row]) -> pa.Table:
+        values = zip(*rows, strict=True)
+        return pa.table({c: pa.array(its, pa.int32()) for c, its in zip(columns[name], values, strict=True)})
+
+    with selfmaint.build(told.program, {"v": table("v", told.stored)}, engine="duckdb") as warehouse:
+        sides = [{n: table(n, rows) for n, rows in side.items()} for side in (told.inserted, told.deleted)]
+        update = selfmaint.Update.from_frames(warehouse, *sides, effective=True)
+        return warehouse.check(update)["v"].kind.value
 
 
 def test_the_page_has_these_examples_and_no_others() -> None:
