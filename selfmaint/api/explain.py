@@ -23,6 +23,7 @@ from datalog.model import (
 )
 from datalog.syntax import show
 from datalog.syntax.anonymous import fresh_names
+from selfmaint.api.check import decided
 from selfmaint.api.garbage import seldom_collected
 from selfmaint.api.moved import moved
 from selfmaint.api.over_views import of_views_below, with_views_below
@@ -36,7 +37,6 @@ from selfmaint.decide.inconsistency import Contradiction
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.pairs import Counterexample
-from selfmaint.decide.procedure import check as decide
 from selfmaint.decide.saturation import saturated
 from selfmaint.decide.searched import found_databases
 from selfmaint.decide.selftest import compact_program
@@ -162,6 +162,7 @@ def _lines(explanation: Explanation) -> Iterator[str]:
             yield f"{view.shown} is self-maintainable: all databases that explain what is known agree on it{kind}"
             if view.unchanging:
                 yield f"  {view.unchanging}"
+            yield from (f"  {remark}" for remark in verdict.remarks)
             for ruled_out in explanation.ruled_out:
                 together = _together((*ruled_out.subgoals, *ruled_out.referenced))
                 yield f"  {together} cannot be unknown: {ruled_out.view.shown} would tell"
@@ -202,7 +203,7 @@ def explain(
     known = saturated(decision.knowledge(warehouse.engine, facts, situation))
     situation = known.situation
     every = [part for below in with_views_below(catalog, [asked]) for part in catalog.parts(below)]
-    verdicts = decide(known, every)
+    verdicts = decided(known, every)
     chosen = min(parts, key=lambda part: _IN_ORDER.index(type(verdicts[part.name])))
     verdict = verdicts[chosen.name]
     over_views = of_views_below(catalog, of_unions(catalog, verdicts))[view]

@@ -50,6 +50,9 @@ def render(explanation: Explanation, *, verbose: bool = False) -> Group:
         return Group(*parts, cell(explanation.view.unchanging))
     if isinstance(explanation.verdict, SelfMaintainable) and explanation.verdict.is_computed:
         return Group(*parts, cell(explanation.verdict.computed_from))
+    is_text = isinstance(explanation.view.definition, OpaqueView)
+    if isinstance(explanation.verdict, SelfMaintainable) and is_text and explanation.verdict.remarks:
+        return Group(*parts, *map(cell, explanation.verdict.remarks))
     if isinstance(explanation.verdict, Undecided):
         parts += [cell(because(explanation.verdict, verbose=verbose)), Text()]
     if explanation.counterexample is not None:

@@ -286,6 +286,7 @@ def test_views_over_them_are_determined_with_them() -> None:
         verdict = verdicts["v"]
         assert isinstance(verdict, SelfMaintainable)
         assert "come behind" in verdict.because
+        assert "come behind" in str(warehouse.explain(update, "v"))
         deltas = warehouse.maintain(update, strict=True).deltas
         assert bag(deltas["w"].gained.arrow()) == ["(2, 'b')"]
         assert bag(deltas["w"].lost.arrow()) == ["(1, 'a')", "(1, 'b')"]
