@@ -325,7 +325,7 @@ class Problems:
                 Code.SQL_UNSUPPORTED,
                 f"{what}{NOT_ANALYSED}",
                 self.source.span_of(tree),
-                "the view is kept as text, and is undecided where what it reads changes",
+                "the view is kept as text, and may be undecided where what it reads changes",
                 hint=hint,
                 severity=Severity.WARNING,
             )
