@@ -8,8 +8,10 @@ from decimal import Decimal, InvalidOperation
 from typing import TypeVar, assert_never
 
 from datalog.model.terms import Value, WallClock
-from datalog.syntax.limits import MOST_DIGITS
 from datalog.syntax.quoting import quote, unquote
+
+MOST_DIGITS = 300
+"""How many digits a number may have before and behind its point: it is held against doubles, which hold so many."""
 
 _PLAIN_DECIMAL_DIGITS = 40
 

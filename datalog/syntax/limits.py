@@ -16,8 +16,6 @@ MOST_CHARACTERS = 250_000
 """Reading so many takes some seconds."""
 MOST_SUBGOALS = 256
 """How many subgoals a body may have."""
-MOST_DIGITS = 300
-"""How many digits a number may have before and behind its point: it is held against doubles, which hold so many."""
 
 
 def require_readable(text: str, source: str) -> None:

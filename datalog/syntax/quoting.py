@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import re
 import sys
-
-from lark import Token
+from typing import TYPE_CHECKING
 
 from datalog.diagnostics import Code
 from datalog.model.spans import Span
-from datalog.syntax.places import Places
+
+if TYPE_CHECKING:
+    from lark import Token
+
+    from datalog.syntax.places import Places
 
 RESERVED = frozenset({"not", "is", "null", "true", "false"})
 """Words of the language that no bare name may be, in any case: `NULL` would be a variable."""

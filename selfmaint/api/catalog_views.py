@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from datalog import syntax
 from datalog.model import Declaration
 from datalog.sql.views import SqlText, SqlViews, read_sql
-from datalog.syntax import parse_program
 from selfmaint.api.file_settings import spark_settings
 from selfmaint.api.toml_tables import TomlTable, read_text
 from selfmaint.errors import Code, input_error
@@ -62,7 +62,7 @@ def _declarations(path: Path) -> Iterable[Declaration]:
         found = read_sql([SqlText(text, str(path))])
         views, declared = bool(found.views or found.opaque), found.declarations
     else:
-        program = parse_program(text, str(path))
+        program = syntax.parse_program(text, str(path))
         views, declared = bool(program.rules or program.views), program.declarations
     if views:
         message = f"`{path}` defines views, and `tables` is for tables"

@@ -9,8 +9,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from datalog import syntax
 from datalog.model import Declaration, Program
-from datalog.syntax import parse_program
 from selfmaint.api.toml_tables import read_text
 from selfmaint.errors import Code, input_error
 from selfmaint.warehouse.catalog import Catalog, catalog
@@ -64,7 +64,7 @@ def catalog_of(
         from datalog.sql.views import SqlText
 
         return _catalog_of_texts([SqlText(program, source)], helpers=helpers, moment=moment)
-    return _catalog_of_rules(parse_program(program, source))
+    return _catalog_of_rules(syntax.parse_program(program, source))
 
 
 def _catalog_of_rules(program: Program) -> Catalog:
@@ -171,7 +171,7 @@ def catalog_of_path(path: Path, *, helpers: bool = False, moment: datetime | Non
         from datalog.sql.views import SqlText
 
         return _catalog_of_texts([SqlText(text, str(path))], helpers=helpers, moment=moment)
-    return _catalog_of_rules(parse_program(text, source=str(path)))
+    return _catalog_of_rules(syntax.parse_program(text, source=str(path)))
 
 
 def _directory(path: Path, *, helpers: bool, moment: datetime | None) -> Catalog:
@@ -186,5 +186,5 @@ def _directory(path: Path, *, helpers: bool, moment: datetime | None) -> Catalog
         )
     declarations: list[Declaration] = []
     for one in sorted(path.glob("*.dl")):
-        declarations += parse_program(read_text(one, "program"), str(one)).declarations
+        declarations += syntax.parse_program(read_text(one, "program"), str(one)).declarations
     return _catalog_of_texts(texts, declarations, helpers=helpers, moment=moment)
