@@ -7,6 +7,7 @@ only near.
 from __future__ import annotations
 
 import datetime as dt
+import json
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -114,8 +115,8 @@ def found_rows(table: ArrowTable, width: int) -> list[Row]:
     return python_rows(table, ZONE) if width else [()] * table.num_rows
 
 
-def listed(rows: Collection[Row], types: Sequence[SqlType]) -> list[object] | None:
-    """The values of each column: texts in a list, others as the text of one; None where Arrow is sooner."""
+def listed(rows: Collection[Row], types: Sequence[SqlType]) -> list[str] | None:
+    """The values of each column, as `sql.listed` reads them; None where Arrow is sooner."""
     kinds = [None if isinstance(kind, str) else kind.name for kind in types]
     if (
         not kinds
@@ -125,7 +126,7 @@ def listed(rows: Collection[Row], types: Sequence[SqlType]) -> list[object] | No
         return None
     columns = zip(*rows, strict=True) if rows else ((),) * len(kinds)
     return [
-        list(column) if kind is TypeName.STRING else _listing(column, _AS_TEXT[kind])
+        json.dumps(column) if kind is TypeName.STRING else _listing(column, _AS_TEXT[kind])
         for kind, column in zip(kinds, columns, strict=True)
     ]
 
