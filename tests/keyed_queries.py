@@ -19,6 +19,7 @@ from datalog.model import ColumnType, TypeName
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.duckdb import DuckEngine, Relation
 from selfmaint.sources.protocol import Read
+from tests.no_search import without_search
 from tests.plain_duckdb import plain_duckdb
 
 Rows = frozenset[tuple[Any, ...]]
@@ -99,6 +100,7 @@ class Outcome:
     way: selfmaint.Way | None = None
 
 
+@without_search()
 def maintained(
     text: str,
     before: Database,

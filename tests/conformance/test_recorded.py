@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,8 +28,10 @@ UNDECIDED_HARD = 20
 """Of the cases made to break the decision, at most so many views are undecided."""
 
 
-def cases(file: str) -> list[Case]:
-    return list(read_cases(DATA / file))
+@cache
+def cases(file: str) -> tuple[Case, ...]:
+    """They are parsed once."""
+    return tuple(read_cases(DATA / file))
 
 
 def summary(outcomes: list[Outcome]) -> Summary:

@@ -26,7 +26,7 @@ BELOW = {
     "not there": "select f as p, d as q, e as n, f as m from s where not exists (select 1 from t where t.x = s.f)",
 }
 """Queries with columns `p`, `q`, `n` and `m`."""
-TRIALS = effort(6, 60)
+TRIALS, STACKED = effort(6, 60), effort(7, 12)
 
 
 def trial(seed: str) -> tuple[str, Outcome | None]:
@@ -70,16 +70,16 @@ def test_stacks(stack: str) -> None:
     below = dict(STACKS[stack])
     text = below.pop("v")
     ways = Counter[str]()
-    for number in range(12):
+    for number in range(STACKED):
         random = Random(number)
         before = database(random)
         outcome = maintained(text, before, changed(random, before), below=below)
         assert outcome.found == outcome.right, (number, stack)
         ways[outcome.how] += 1
-    assert ways["keyed"] + ways["settled"] == 12, ways
+    assert ways["keyed"] + ways["settled"] == STACKED, ways
 
 
-@pytest.mark.parametrize("seed", range(effort(4, 30)))
+@pytest.mark.parametrize("seed", range(effort(3, 30)))
 def test_views_over_views_and_tables_are_what_recomputing_gives(seed: int) -> None:
     for number in range(TRIALS):
         text, outcome = trial(f"{seed}.{number}")
@@ -117,7 +117,7 @@ def by_keys_always(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("by_keys_always")
-@pytest.mark.parametrize("seed", range(effort(4, 60)))
+@pytest.mark.parametrize("seed", range(effort(3, 60)))
 def test_views_over_views_alone_are_what_recomputing_gives(seed: int) -> None:
     for number in range(TRIALS):
         text, outcome = trial_alone(f"{seed}.{number}")

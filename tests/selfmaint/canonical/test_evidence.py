@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from selfmaint.api.programs import catalog_of
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.engine.memory import MemoryEngine
@@ -71,19 +72,24 @@ class World:
 
     def __init__(self, texts: Sequence[str], engine: Any) -> None:
         views = {f"v{i}": text for i, text in enumerate(texts)}
-        self.program = "\n".join(
+        program = "\n".join(
             [*(t.declared for t in TABLES), *(f"create view {n} as {v};" for n, v in views.items())]
         )
         self.every, self.engine = Everything(TABLES, views), engine
         self.legal = set(self.every.databases)
+        self.catalog = catalog_of(program)
+        self.counted = {name for name in views if self.catalog.view(name).is_counted}
+        self.with_states: dict[tuple[State, ...], list[Database]] = {}
+        held = [self.every.held[name] for name in views]
+        for database, *states in zip(self.every.databases, *held, strict=True):
+            self.with_states.setdefault(tuple(states), []).append(database)
 
     def warehouse(self, states: Mapping[str, State]) -> Warehouse[Any]:
-        made = build(self.program, {name: frozenset() for name in states}, self.engine)
         rows = {
-            name: frozenset((*r, n) if made.catalog.view(name).is_counted else r for r, n in state)
+            name: frozenset((*r, n) if name in self.counted else r for r, n in state)
             for name, state in states.items()
         }
-        return build(self.program, rows, self.engine)
+        return Warehouse(self.catalog, self.engine, rows, {}, {}, {})
 
     def explained(
         self,
@@ -94,12 +100,9 @@ class World:
         effective: bool,
     ) -> bool:
         """Whether a database with these views is legal before and after the update."""
-        held = [self.every.held[name] for name in states]
-        wanted = tuple(states.values())
         return any(
             updated(one, inserted, deleted, is_effective=effective) in self.legal
-            for number, one in enumerate(self.every.databases)
-            if tuple(its[number] for its in held) == wanted
+            for one in self.with_states[tuple(states.values())]
         )
 
     def asked(self, random: Random, sure: float = 0.7) -> tuple[bool, bool]:

@@ -24,16 +24,17 @@ from selfmaint.decide.unions import deltas_of_unions, of_unions
 from selfmaint.decide.verdict import SelfMaintainable
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.maintain import applied, delta
+from tests.effort import effort
 from tests.large_engine import LargeEngine
 
 Row: TypeAlias = tuple[Any, ...]
 Joined: TypeAlias = Mapping[str, Any]
 """The columns of a row of `t`, perhaps beside those of its row of `u`."""
 
-EACH = 100
+EACH = effort(60, 100)
 """Warehouses of one test."""
 
-LEAST_CHANGED = 30
+LEAST_CHANGED = effort(18, 30)
 """Of their views that are followed, at least so many gain or lose rows: else little would be tested."""
 
 D = Decimal

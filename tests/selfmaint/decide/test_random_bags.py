@@ -27,7 +27,7 @@ LEAST_DECIDED = 0.7
 
 @pytest.mark.parametrize("make", [random_bags, random_bag_above])
 def test_a_yes_holds_for_every_database(make: Callable[[Random], Schema]) -> None:
-    found = decided(range(1000, 1000 + effort(4, 40)), make)
+    found = decided(range(1000, 1000 + effort(3, 40)), make)
     determined = found[True, True] + found[True, False]
     assert found[True, True] > LEAST_DECIDED * determined
 

@@ -24,6 +24,7 @@ from selfmaint.engine.memory import MemoryEngine
 from selfmaint.possible.new_state import NewStates, TwoDatabases
 from selfmaint.warehouse.catalog import Catalog, catalog
 from selfmaint.warehouse.situation import Situation
+from tests.effort import effort
 from tests.embedded import Database, embedded, moved
 from tests.oracle.constrained_cases import random_situation
 from tests.oracle.counterexample import objections
@@ -157,10 +158,11 @@ def _few_rows_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(neighbourhood, "WHOLE", 0)
 
 
-@pytest.mark.parametrize(("file", "views"), [("projection", 70), ("union", 120)])
+@pytest.mark.parametrize(("file", "views"), [("projection", effort(32, 70)), ("union", effort(62, 120))])
 def test_recorded_cases_have_two_whole_databases(file: str, views: int) -> None:
     found = 0
-    for number, line in enumerate((DATA / f"{file}.jsonl").read_text(encoding="utf-8").splitlines()):
+    lines = (DATA / f"{file}.jsonl").read_text(encoding="utf-8").splitlines()
+    for number, line in [*enumerate(lines)][:: effort(2, 1)]:
         case = cast(Case, json.loads(line))
         found += confirmed(case, recorded(case), 6, 0.0, Random(number))
     assert found == views
@@ -185,8 +187,8 @@ PARTS_OF_KEYS = [
 
 def test_a_part_of_a_key_that_many_rows_have() -> None:
     """Every order has a line `n1`: the lines of another order are far all the same."""
-    found = 0
-    for seed in range(20):
+    found, seeds = 0, effort(8, 20)
+    for seed in range(seeds):
         random = Random(seed)
         program = random.choice(PARTS_OF_KEYS)
         orders = [f"o{i}" for i in range(45)]
@@ -212,4 +214,4 @@ def test_a_part_of_a_key_that_many_rows_have() -> None:
             "foreign_keys": random.choice(([], [("line", [0], "orders", [0])])),
         }
         found += confirmed_in(case, recorded(case), database)
-    assert found == 11
+    assert found == effort(3, 11)

@@ -16,6 +16,7 @@ from datalog.sql.views import SqlText, read_sql
 from selfmaint.duckdb import DuckEngine
 from selfmaint.duckdb.text_views import text_rows
 from selfmaint.engine.protocol import Facts
+from tests.many_statements import interpreting_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -77,7 +78,7 @@ def test_texts(number: int, spark: SparkSession) -> None:
     kinds = ", ".join(f"{name} {kind}" for name, kind in zip(COLUMNS, KINDS, strict=True))
     duck = DuckEngine(most_few=0)
     facts = Facts({Predicate("sale"): duck.load(given, COLUMNS, KINDS)})
-    session = spark.newSession()
+    session = interpreting_session(spark)
     session.createDataFrame(given, kinds).coalesce(1).createOrReplaceTempView("sale")
     for query in QUERIES:
         found = read_sql([SqlText(TABLE, "tables"), SqlText(query, "v")])
