@@ -42,7 +42,7 @@ def trial(seed: str) -> tuple[str, Outcome | None]:
         return text, None
 
 
-@pytest.mark.parametrize("seed", range(effort(4, 30)))
+@pytest.mark.parametrize("seed", range(effort(6, 30)))
 def test_views_followed_by_keys_are_what_recomputing_gives(seed: int) -> None:
     for number in range(TRIALS):
         text, outcome = trial(f"{seed}.{number}")

@@ -204,7 +204,7 @@ def test_credentials_are_those_of_aws_and_are_never_shown(
     monkeypatch.setattr(
         lake_module.Database,
         "run",
-        lambda its, text, given=(): statements.append(text) or plain(its, text, given),
+        lambda its, text, given=(), rows=None: statements.append(text) or plain(its, text, given, rows),
     )
     assert shop.command("undo").status == 0
     assert any("SECRET" in one for one in statements)
