@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Generic
 
 from datalog.model import (
+    ANY,
     Atom,
     ColumnType,
     OpaqueView,
@@ -30,6 +31,7 @@ from datalog.sql.affected import ShownRows, Table, plan_of_text, shown_rows
 from datalog.sql.affected.shown_rows import COME, OLD, STORED
 from selfmaint.api.how_followed import is_run, query_of, sums_of_doubles, tables_of_all
 from selfmaint.api.over_views import gives_one_result
+from selfmaint.api.platform import platform_of
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict
 from selfmaint.engine.protocol import D, Facts
@@ -59,10 +61,11 @@ def with_shown_rows(known: Knowledge[D], verdicts: Mapping[str, Verdict]) -> dic
         if isinstance(verdict, Undecided) and shown is not None:
             rows = _Rows(known, view, shown)
             remark = ALL if shown.first is None else FIRST
+            reason = rows.unlike or (None if rows.tell else LOST)
             found[view.name] = (
                 SelfMaintainable(view.name, (remark,), view.semantics, delta=rows.delta)
-                if rows.tell
-                else verdict.because_of(LOST)
+                if reason is None
+                else verdict.because_of(reason)
             )
     return found
 
@@ -87,12 +90,19 @@ def _shown_rows(catalog: Catalog, view: View) -> ShownRows | None:
 def _is_run(catalog: Catalog, view: View, shown: ShownRows) -> bool:
     """Whether DuckDB is known to run its queries as Spark does."""
     kinds = tables_of_all(catalog)[view.name].types
+    if ANY in kinds:
+        return False
     stored = {name: Table(name, shown.stored_columns, kinds) for name in (OLD, STORED)}
     tables = {**stored, COME: replace(shown.table, name=COME)}
     made = [shown.new(), *([shown.behind(shown.first)] if shown.first else [])]
     return all(
         isinstance(q := one.query, TextQuery) and is_run(plan_of_text(q, tables), tables) for one in made
     )
+
+
+def _is_exact(kind: ColumnType) -> bool:
+    """Whether a type is one of exact numbers, which are compared, and put together, as they are."""
+    return kind.name.is_integer or kind.name is TypeName.DECIMAL
 
 
 @dataclass
@@ -104,12 +114,23 @@ class _Rows(Generic[D]):
     shown: ShownRows
 
     @property
+    def unlike(self) -> str | None:
+        """Why its stored rows are not those of its query: other columns, or types, as in files that have none."""
+        stored = self.known.facts.relations[self.view.predicate]
+        names = [name.casefold() for name in self.known.engine.columns(stored)]
+        if sorted(names) != sorted(name for name, _ in self.shown.outputs):
+            return "other columns are stored than its query has"
+        types = platform_of(self.known.engine).types(stored)
+        right = tables_of_all(self.known.catalog)[self.view.name].types
+        for (name, _), place, kind in zip(self.shown.outputs, self._places, right, strict=True):
+            if types[place] != kind and not (_is_exact(types[place]) and _is_exact(kind)):
+                return f"its column `{name}` is stored as {types[place]} and not as {kind}"
+        return None
+
+    @property
     def tell(self) -> bool:
         """Whether they tell the view's new rows."""
         situation, name, engine = self.known.situation, self.shown.table.name, self.known.engine
-        names = [name.casefold() for name in engine.columns(self.known.facts.relations[self.view.predicate])]
-        if sorted(names) != sorted(name for name, _ in self.shown.outputs):
-            return False  # other columns are stored than its query has
         if name not in situation.deleted:
             return name in situation.inserted
         if not situation.effective or self.shown.first is None:

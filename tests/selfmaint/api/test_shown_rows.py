@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterator
+from decimal import Decimal
 from itertools import product
 from random import Random
 from typing import Any
@@ -247,6 +249,51 @@ def test_stored_columns_may_be_in_another_order_and_of_wider_types(name: str) ->
     stored = stored.cast(pa.schema(list(zip(stored.column_names, wide, strict=True))))
     gone, come = rows[2:], ((2, 1, 9, "b", None), (5, 2, 0, "b", "z"))
     assert decided(VIEWS[name], stored, gone, come) == bag(computed(VIEWS[name], rows[:2] + come))
+
+
+TYPED = "create table r (id bigint primary key, g int, t timestamp, x decimal(20, 2));"
+NEWEST = (
+    "select id, g, t, x from (select *, row_number() over (partition by g order by x desc, id) as n from r) as placed "
+    "where n = 1"
+)
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "is_told"),
+    [
+        ("x", pa.string(), False),
+        ("x", pa.float64(), False),
+        ("x", pa.decimal128(38, 2), True),
+        ("t", pa.string(), False),
+        ("t", pa.timestamp("us"), False),
+        ("g", pa.string(), False),
+        ("g", pa.int64(), True),
+        ("id", pa.string(), False),
+    ],
+)
+def test_values_that_are_stored_as_others_tell_nothing(column: str, kind: pa.DataType, is_told: bool) -> None:
+    row = {
+        "id": 9,
+        "g": 1,
+        "t": dt.datetime(2026, 7, 1, tzinfo=dt.UTC),
+        "x": Decimal("123456789012345678.01"),
+    }
+    types = [pa.int64(), pa.int32(), pa.timestamp("us", "UTC"), pa.decimal128(20, 2)]
+    right = pa.schema(list(zip(row, types, strict=True)))
+    stored = pa.Table.from_pylist([row], schema=right)
+    at = right.get_field_index(column)
+    stored = stored.set_column(at, column, stored.column(at).cast(kind))
+    more = pa.Table.from_pylist([{**row, "id": 10, "x": row["x"] + Decimal("0.01")}], schema=right)
+    with selfmaint.build(f"{TYPED} create view v as {NEWEST};", {"v": stored}, engine="duckdb") as warehouse:
+        update = selfmaint.Update.from_frames(warehouse, {"r": more}, {}, effective=True)
+        verdict = warehouse.check(update)["v"]
+        assert bool(verdict) is is_told
+        if is_told:
+            change = warehouse.maintain(update, strict=True).deltas["v"]
+            assert change.gained.arrow()["id"].to_pylist() == [10]
+            assert change.lost.arrow()["id"].to_pylist() == [9]
+        else:
+            assert f"its column `{column}` is stored as" in verdict.because
 
 
 def test_an_audit_says_that_all_that_comes_is_followed() -> None:
