@@ -81,17 +81,17 @@ def test_a_no_is_found_again(tmp_path: Path) -> None:
     assert found.examined["big"].because == "two databases that differ were found"
 
 
-def wrong_yes(monkeypatch: pytest.MonkeyPatch, module: str, change: Change | None = None) -> None:
+def wrong_yes(monkeypatch: pytest.MonkeyPatch, change: Change | None = None) -> None:
     def decide(*arguments: Any, **_: Any) -> dict[str, SelfMaintainable]:
         found = {view.name: SelfMaintainable(view.name) for view in arguments[1]}
         return found if change is None else found | {"v": SelfMaintainable("v", change=change)}
 
-    monkeypatch.setattr(f"selfmaint.api.{module}.decide", decide)
+    monkeypatch.setattr("selfmaint.api.check.decide", decide)
 
 
 def test_a_wrong_yes_is_a_defect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here, _, budget = shop(tmp_path)
-    wrong_yes(monkeypatch, "check")
+    wrong_yes(monkeypatch)
     found = here.check(Update({"orders": rows((13, 2, 120))}, effective=True), cross_examine=budget)
     assert outcomes(found) == {"big": Outcome.CONTRADICTS, "sales": Outcome.AGREES}
     big = found["big"]
@@ -102,7 +102,7 @@ def test_a_wrong_yes_is_a_defect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_the_file_says_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here, _, budget = shop(tmp_path)
-    wrong_yes(monkeypatch, "check")
+    wrong_yes(monkeypatch)
     found = here.check(Update({"orders": rows((13, 2, 120))}, effective=True), cross_examine=budget)
     file = found.examined["big"].file
     assert file == tmp_path / "cross-examined-big.txt"
@@ -196,7 +196,7 @@ def test_maintain_does_not_use_what_is_contradicted(tmp_path: Path, monkeypatch:
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
-    wrong_yes(monkeypatch, "maintain", Change(frozenset({(2, 2, "Eve")}), frozenset()))
+    wrong_yes(monkeypatch, Change(frozenset({(2, 2, "Eve")}), frozenset()))
     monkeypatch.setattr(maintaining, "determined_delta", None)  # what was examined is at hand
     path = str(tmp_path / "warehouse.toml")
     ran = run("maintain", path, "--update", str(tmp_path / "day"), "--cross-examine")
@@ -381,7 +381,7 @@ def test_near_the_update(engine: type[MemoryEngine], tmp_path: Path, monkeypatch
     found = here.check(open_, cross_examine=budget)
     assert found["v"].kind.value == "no"
     assert outcomes(found) == {"v": Outcome.AGREES}
-    wrong_yes(monkeypatch, "check")
+    wrong_yes(monkeypatch)
     assert outcomes(here.check(open_, cross_examine=budget)) == {"v": Outcome.CONTRADICTS}
     monkeypatch.setattr(wiring, "MOST_TO_CONFIRM", 100)
     kept = here.check(open_, cross_examine=budget)
