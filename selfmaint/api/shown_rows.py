@@ -42,6 +42,7 @@ from selfmaint.warehouse.catalog import BaseRelation, Catalog, View
 ALL = "it shows all rows that it is computed from"
 FIRST = "rows that it does not show come behind those that it will"
 """Why there is one new state."""
+UNSURE = "rows that are said to be deleted may not have been there: the update is not effective"
 LOST = "it may lose a row, and the one that takes its place is one that it does not show"
 """Why there may be several."""
 
@@ -61,7 +62,7 @@ def with_shown_rows(known: Knowledge[D], verdicts: Mapping[str, Verdict]) -> dic
         if isinstance(verdict, Undecided) and shown is not None:
             rows = _Rows(known, view, shown)
             remark = ALL if shown.first is None else FIRST
-            reason = rows.unlike or (None if rows.tell else LOST)
+            reason = rows.obstacle
             found[view.name] = (
                 SelfMaintainable(view.name, (remark,), view.semantics, delta=rows.delta)
                 if reason is None
@@ -100,9 +101,11 @@ def _is_run(catalog: Catalog, view: View, shown: ShownRows) -> bool:
     )
 
 
-def _is_exact(kind: ColumnType) -> bool:
-    """Whether a type is one of exact numbers, which are compared, and put together, as they are."""
-    return kind.name.is_integer or kind.name is TypeName.DECIMAL
+def _scale(kind: ColumnType) -> int | None:
+    """How many digits behind the point exact numbers have: those of one scale are put together as they are."""
+    if kind.name is TypeName.DECIMAL:
+        return kind.decimal_size[1]
+    return 0 if kind.name.is_integer else None
 
 
 @dataclass
@@ -114,7 +117,18 @@ class _Rows(Generic[D]):
     shown: ShownRows
 
     @property
-    def unlike(self) -> str | None:
+    def obstacle(self) -> str | None:
+        """Why they may not tell the view's new rows."""
+        situation, name = self.known.situation, self.shown.table.name
+        if (unlike := self._unlike()) is not None:
+            return unlike
+        if name not in situation.deleted:
+            return None
+        if not situation.effective:
+            return UNSURE
+        return LOST if self._may_be_followed() else None
+
+    def _unlike(self) -> str | None:
         """Why its stored rows are not those of its query: other columns, or types, as in files that have none."""
         stored = self.known.facts.relations[self.view.predicate]
         names = [name.casefold() for name in self.known.engine.columns(stored)]
@@ -123,25 +137,22 @@ class _Rows(Generic[D]):
         types = platform_of(self.known.engine).types(stored)
         right = tables_of_all(self.known.catalog)[self.view.name].types
         for (name, _), place, kind in zip(self.shown.outputs, self._places, right, strict=True):
-            if types[place] != kind and not (_is_exact(types[place]) and _is_exact(kind)):
+            if types[place] != kind and (_scale(kind) is None or _scale(types[place]) != _scale(kind)):
                 return f"its column `{name}` is stored as {types[place]} and not as {kind}"
         return None
 
-    @property
-    def tell(self) -> bool:
-        """Whether they tell the view's new rows."""
-        situation, name, engine = self.known.situation, self.shown.table.name, self.known.engine
-        if name not in situation.deleted:
-            return name in situation.inserted
-        if not situation.effective or self.shown.first is None:
-            return situation.effective
+    def _may_be_followed(self) -> bool:
+        """Whether rows that are not shown may follow those that go."""
+        if self.shown.first is None:
+            return False
+        engine = self.known.engine
         like = engine.load((), ("n",), (ColumnType(TypeName.BIGINT),))
         try:
-            return engine.count(self._computed(self.shown.behind(self.shown.first), like)) == 0
+            return engine.count(self._computed(self.shown.behind(self.shown.first), like)) > 0
         except InputError as error:
             if error.diagnostics[0].code not in (Code.NOT_MAINTAINED, Code.ENGINE_DIFFERS):
                 raise
-            return False  # of values that this engine does not compare as others do
+            return True  # of values that this engine does not compare as others do
 
     def delta(self) -> Delta[D]:
         """The view's change, held by the engine."""

@@ -264,6 +264,8 @@ NEWEST = (
         ("x", pa.string(), False),
         ("x", pa.float64(), False),
         ("x", pa.decimal128(38, 2), True),
+        ("x", pa.decimal128(38, 4), False),
+        ("g", pa.decimal128(20, 0), True),
         ("t", pa.string(), False),
         ("t", pa.timestamp("us"), False),
         ("g", pa.string(), False),
