@@ -138,7 +138,7 @@ def over_stored_views(catalog: Catalog, view: View) -> View | None:
 def _is_run(catalog: Catalog, view: View) -> bool:
     from selfmaint.api.how_followed import is_run, query_of, sums_of_doubles  # noqa: PLC0415 - where there are texts
 
-    query, tables = query_of(catalog, view, _tables(catalog)), _tables(catalog)
+    query, tables = query_of(catalog, view, tables_known(catalog)), tables_known(catalog)
     return query is not None and is_run(query, tables) and not sums_of_doubles(query, tables)
 
 
@@ -169,7 +169,7 @@ def _shows_sums_alone(catalog: Catalog, view: View) -> bool:
     from selfmaint.api.how_followed import query_of  # noqa: PLC0415 - see above
 
     near = _sums_of_doubles(catalog, view)
-    query = query_of(catalog, view, _tables(catalog)) if near else None
+    query = query_of(catalog, view, tables_known(catalog)) if near else None
     return query is None or are_only_shown(query.plan, near or frozenset())
 
 
@@ -178,8 +178,8 @@ def _sums_of_doubles(catalog: Catalog, view: View) -> frozenset[int] | None:
     from selfmaint.api.how_followed import query_of, sums_of_doubles  # noqa: PLC0415 - where there are texts
 
     def found() -> frozenset[int] | None:
-        query = query_of(catalog, view, _tables(catalog))
-        return None if query is None else sums_of_doubles(query, _tables(catalog))
+        query = query_of(catalog, view, tables_known(catalog))
+        return None if query is None else sums_of_doubles(query, tables_known(catalog))
 
     return catalog.once("sums of doubles", view, found) if _has_sums(view) else frozenset()
 
@@ -207,10 +207,11 @@ def gives_one_result(catalog: Catalog, query: TextQuery | NotToRun) -> bool:
         return False
     if has_one_result(query):
         return True
-    return has_one_result_by_keys(query, _tables(catalog))
+    return has_one_result_by_keys(query, tables_known(catalog))
 
 
-def _tables(catalog: Catalog) -> Mapping[str, Table]:
+def tables_known(catalog: Catalog) -> Mapping[str, Table]:
+    """Base relations and stored views with what is known of their columns and keys; found out once."""
     from selfmaint.api.how_followed import tables_of_all  # noqa: PLC0415 - where there are texts
 
     return catalog.once("tables", None, lambda: tables_of_all(catalog))

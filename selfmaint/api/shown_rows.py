@@ -29,8 +29,8 @@ from datalog.model import (
 )
 from datalog.sql.affected import ShownRows, Table, plan_of_text, shown_rows
 from datalog.sql.affected.shown_rows import COME, OLD, STORED
-from selfmaint.api.how_followed import is_run, query_of, sums_of_doubles, tables_of_all
-from selfmaint.api.over_views import gives_one_result
+from selfmaint.api.how_followed import is_run, query_of, sums_of_doubles
+from selfmaint.api.over_views import gives_one_result, tables_known
 from selfmaint.api.platform import platform_of
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict
@@ -84,13 +84,13 @@ def _shown_rows(catalog: Catalog, view: View) -> ShownRows | None:
     shown = None if query is None else shown_rows(query)
     if query is None or shown is None or not gives_one_result(catalog, text):
         return None
-    is_exact = not sums_of_doubles(query, tables_of_all(catalog))
+    is_exact = not sums_of_doubles(query, tables_known(catalog))
     return shown if is_exact and _is_run(catalog, view, shown) else None
 
 
 def _is_run(catalog: Catalog, view: View, shown: ShownRows) -> bool:
     """Whether DuckDB is known to run its queries as Spark does."""
-    kinds = tables_of_all(catalog)[view.name].types
+    kinds = tables_known(catalog)[view.name].types
     if ANY in kinds:
         return False
     stored = {name: Table(name, shown.stored_columns, kinds) for name in (OLD, STORED)}
@@ -135,7 +135,7 @@ class _Rows(Generic[D]):
         if sorted(names) != sorted(name for name, _ in self.shown.outputs):
             return "other columns are stored than its query has"
         types = platform_of(self.known.engine).types(stored)
-        right = tables_of_all(self.known.catalog)[self.view.name].types
+        right = tables_known(self.known.catalog)[self.view.name].types
         for (name, _), place, kind in zip(self.shown.outputs, self._places, right, strict=True):
             if types[place] != kind and (_scale(kind) is None or _scale(types[place]) != _scale(kind)):
                 return f"its column `{name}` is stored as {types[place]} and not as {kind}"
