@@ -49,6 +49,9 @@ from selfmaint.possible.queries import queries
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.situation import Situation
 
+PATIENCE = 4
+"""A search for databases takes another time each time: what `check` found is found again."""
+
 PROOF_WITNESSES = 5
 """How many witnesses are tried for a counterexample."""
 
@@ -193,7 +196,7 @@ def explain(
     """The certificate of a verdict; see `Warehouse.explain`."""
     catalog, asked = warehouse.catalog, warehouse.view(view)
     parts = catalog.parts(asked)
-    decision = warehouse.decision_within(budget_s)
+    decision = warehouse.decision_within(budget_s, PATIENCE)
     facts, situation = warehouse.given(update)
     require_possible(warehouse, facts, situation, update.files)
     turned = moved(warehouse)

@@ -314,17 +314,17 @@ class Warehouse(Generic[D]):
         self.catalog = catalog
         self.__dict__.pop("decision", None)
 
-    def decision_within(self, budget_s: float | None) -> Decision:
-        """The same, from now on with a budget; the warehouse's if None.
+    def decision_within(self, budget_s: float | None, patience: float = 1) -> Decision:
+        """The same, from now on with a budget, the warehouse's if None, and a patience (see `Decision`).
 
         Raises:
             InputError: SM101 a budget that is not positive.
         """
-        seconds = self.budget_s if budget_s is None else budget_s
+        its, seconds = self.decision, self.budget_s if budget_s is None else budget_s
         if not seconds > 0:
             raise input_error(Code.WAREHOUSE_FILE, f"`budget_s` is {seconds}", "give seconds, or `math.inf`")
-        self.decision.budget_s, self.decision.search = seconds, self.search
-        return self.decision
+        its.budget_s, its.search, its.patience = seconds, self.search, patience
+        return its
 
     def view(self, name: str) -> View:
         """A view by name.

@@ -40,11 +40,13 @@ class Decision:
         catalog: the views and constraints.
         budget_s: how long it may take to find the rules of one view's test, and again to evaluate them.
         search: how much a search near the update may take.
+        patience: so many times as long searches for databases may take; what was found in less is found again.
     """
 
     catalog: Catalog
     budget_s: float = math.inf
     search: SearchBudget = DEFAULT_SEARCH
+    patience: float = 1.0
     _surviving: dict[str, tuple[NewFacts, ...]] = field(default_factory=dict)
     _anchored: dict[str, tuple[str, tuple[NewFacts, ...]]] = field(default_factory=dict)
     _instances: dict[str, Instance] = field(default_factory=dict)

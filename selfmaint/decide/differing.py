@@ -53,11 +53,15 @@ def with_differing(known: Knowledge[D], verdicts: Mapping[str, Verdict]) -> dict
         return found
     given = at_hand(known)
     if given is not None:
-        seconds = min(known.decision.budget_s, 2 * MOST_SECONDS)
+        seconds = min(known.decision.budget_s, 2 * _seconds(known))
         with suppress(BudgetSpentError), limit(seconds, "looking for two databases that differ"):
             for name, pair in _pairs(known, given, names):
                 found[name] = NotSelfMaintainable(name, (), found[name].semantics, databases=pair)
     return found
+
+
+def _seconds(known: Knowledge[D]) -> float:
+    return min(known.decision.budget_s, known.decision.patience * MOST_SECONDS)
 
 
 def _are_evaluated(known: Knowledge[D], views: Iterable[View]) -> bool:
@@ -77,7 +81,7 @@ def _pairs(known: Knowledge[D], given: Given, names: Iterable[str]) -> Iterator[
         except TooManyRowsError:
             continue
         question = Question(catalog, situation, rows.rows, dict(left), most_candidates=MOST_CANDIDATES)
-        for answer in asked(question, min(known.decision.budget_s, MOST_SECONDS)).values():
+        for answer in asked(question, _seconds(known)).values():
             if isinstance(answer, Differing):
                 pair = _confirmed(given, catalog.view(answer.view), *answer.databases)
                 if pair is not None:

@@ -38,10 +38,6 @@ class SearchBudget:
         """With more values that nothing tells there are too many possibilities to search."""
         return 3 * self.rows
 
-    def within(self, seconds: float) -> float:
-        """How long a search may take, if all that is decided of a view may take some seconds."""
-        return min(self.seconds, seconds)
-
     def larger(self, name: str) -> str:
         """What to raise if more than that is needed."""
         value = self.rows if name == "rows" else self.seconds

@@ -170,10 +170,12 @@ def searches(known: Knowledge[D]) -> Searches[D]:
     """The searches over everything known."""
     if Searches not in known.kept:
         given = at_hand(known)
-        seconds = min(known.decision.budget_s, max(MOST_SECONDS, known.decision.search.seconds))
-        whole = None if given is None else NewStates(given, seconds)
-        limit = seconds if whole else known.decision.search.within(seconds)
-        known.kept[Searches] = Searches(whole, neighbourhoods(known), limit, known.decision.search.rows)
+        decision, search = known.decision, known.decision.search
+        near = min(decision.budget_s, decision.patience * search.seconds)
+        all_of_it = min(decision.budget_s, max(decision.patience * MOST_SECONDS, near))
+        whole = None if given is None else NewStates(given, all_of_it)
+        limit = near if whole is None else all_of_it
+        known.kept[Searches] = Searches(whole, neighbourhoods(known), limit, search.rows)
     found: Searches[D] = known.kept[Searches]
     return found
 
