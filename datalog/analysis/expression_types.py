@@ -44,7 +44,7 @@ _OF_CALLS = {
     **dict.fromkeys(("initcap", "lpad", "ltrim", "repeat", "reverse", "right", "rpad"), _STRING),
     **dict.fromkeys(("rtrim", "sha1", "split_part", "translate"), _STRING),
     **dict.fromkeys(("ascii", "locate"), _INT),
-    **dict.fromkeys(("div", "unix_seconds", "unix_timestamp"), _BIGINT),
+    **dict.fromkeys(("div", "timestampdiff", "unix_seconds", "unix_timestamp"), _BIGINT),
     **dict.fromkeys(("sign", "sqrt"), _DOUBLE),
     **dict.fromkeys(("isnan", "like"), _BOOLEAN),
     "make_date": ColumnType(TypeName.DATE),
@@ -74,19 +74,7 @@ def expression_type(expression: Expression, variables: Mapping[Variable, ColumnT
         case Arithmetic(operator, left, right):
             return _arithmetic(operator, _operand(left, variables), _operand(right, variables))
         case Call(function, arguments):
-            if function in _OF_CALLS:
-                return _OF_CALLS[function]
-            if function == "round":
-                return _rounded(expression_type(arguments[0], variables), arguments[1:])
-            if function in ("ceil", "floor"):
-                return _whole(expression_type(arguments[0], variables))
-            given = arguments[:1] if function in ("abs", "nullif") else arguments
-            found = _common(expression_type(argument, variables) for argument in given)
-            return (
-                ANY
-                if function in ("mod", "pmod") and found is not None and not found.name.is_integer
-                else found
-            )
+            return _called(function, arguments, variables)
         case Case(branches, otherwise):
             results = (*(result for _, result in branches), otherwise)
             return _common(expression_type(result, variables) for result in results)
@@ -94,6 +82,24 @@ def expression_type(expression: Expression, variables: Mapping[Variable, ColumnT
             return _aggregate(function, None if operand is None else expression_type(operand, variables))
         case _:
             assert_never(expression)
+
+
+def _called(
+    function: str, arguments: Sequence[Expression], variables: Mapping[Variable, ColumnType]
+) -> ColumnType | None:
+    """The type of a call's values."""
+    if function in _OF_CALLS:
+        return _OF_CALLS[function]
+    if function == "round":
+        return _rounded(expression_type(arguments[0], variables), arguments[1:])
+    if function == "timestampadd":
+        return _later(expression_type(arguments[2], variables))
+    if function in ("ceil", "floor"):
+        return _whole(expression_type(arguments[0], variables))
+    given = arguments[:1] if function in ("abs", "nullif") else arguments
+    found = _common(expression_type(argument, variables) for argument in given)
+    is_of_rest = function in ("mod", "pmod") and found is not None and not found.name.is_integer
+    return ANY if is_of_rest else found
 
 
 def sum_type(operand: ColumnType | None) -> ColumnType:
@@ -114,6 +120,11 @@ def average_type(operand: ColumnType | None) -> ColumnType:
         return ANY
     precision, scale = as_decimal(operand)
     return _cut(precision + 4, scale + 4, exact_scale=True)
+
+
+def _later(at: ColumnType | None) -> ColumnType:
+    """The type of a later time: a date becomes a time with a zone."""
+    return ColumnType(TypeName.TIMESTAMP) if at is None or at.name is not TypeName.TIMESTAMP_NTZ else at
 
 
 def _rounded(operand: ColumnType | None, places: Sequence[Expression]) -> ColumnType | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal, InvalidOperation
 
 from datalog.errors import EvaluationError
@@ -10,6 +11,15 @@ from datalog.model import ColumnType, TypeName, Value, WallClock
 
 _EXACT = Context(prec=200)
 """Python's own context keeps 28 digits."""
+
+
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?![^ T])")
+_TIME = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?"
+)
+_ZONE = re.compile(r"(Z|[+-][0-9]{2}:[0-9]{2}) *$")
+"""Texts as they are usually spelt: Spark takes others, too."""
 
 
 def cast_value(value: Value, to: ColumnType, scale: int | None = None) -> Value:
@@ -42,6 +52,8 @@ def _cast(value: Value, to: ColumnType, scale: int | None) -> Value:
         case TypeName.TIMESTAMP:
             return _timestamp(value)
         case TypeName.TIMESTAMP_NTZ:
+            if isinstance(value, str) and _ZONE.search(value):
+                raise ValueError
             return WallClock.of(_timestamp(value))
         case TypeName.BOOLEAN:
             return _boolean(value)
@@ -50,6 +62,8 @@ def _cast(value: Value, to: ColumnType, scale: int | None) -> Value:
         case TypeName.DECIMAL:
             return _decimal(Decimal(_number(value)), to)
         case _:
+            if isinstance(value, str) and not value.strip(" ").lstrip("+-").isdecimal():
+                raise ValueError
             whole = int(Decimal(_number(value)).to_integral_value(ROUND_DOWN))
             assert to.name.bits is not None
             half = 2 ** (to.name.bits - 1)
@@ -68,8 +82,8 @@ def _number(value: Value) -> int | Decimal | float:
             return int(value)
         case int() | Decimal() | float():
             return value
-        case str():
-            return Decimal(value.strip())
+        case str() if _NUMBER.fullmatch(value.strip(" ")):
+            return Decimal(value.strip(" "))
         case _:
             raise ValueError
 
@@ -112,8 +126,8 @@ def _date(value: Value) -> dt.date:
             return value.date()
         case dt.date():
             return value
-        case str():
-            return dt.date.fromisoformat(value.strip()[:10])
+        case str() if _DAY.match(value.strip(" ")):
+            return dt.date.fromisoformat(value.strip(" ")[:10])
         case _:
             raise ValueError
 
@@ -124,8 +138,9 @@ def _timestamp(value: Value) -> dt.datetime:
             return dt.datetime.combine(value.date(), value.time())
         case dt.date():
             return dt.datetime.combine(value, dt.time())
-        case str():
-            return dt.datetime.fromisoformat(value.strip())
+        case str() if _TIME.fullmatch(value.strip(" ")):
+            at = dt.datetime.fromisoformat(value.strip(" "))
+            return at.astimezone(dt.UTC).replace(tzinfo=None) if at.tzinfo else at
         case _:
             raise ValueError
 
@@ -136,9 +151,9 @@ def _boolean(value: Value) -> bool:
             return value
         case int() | float() | Decimal():
             return value != 0
-        case str() if value.strip().lower() in ("t", "true", "y", "yes", "1"):
+        case str() if value.strip(" ").lower() in ("t", "true", "y", "yes", "1"):
             return True
-        case str() if value.strip().lower() in ("f", "false", "n", "no", "0"):
+        case str() if value.strip(" ").lower() in ("f", "false", "n", "no", "0"):
             return False
         case _:
             raise ValueError

@@ -261,12 +261,15 @@ class Scalars:
         if not _is_number(left) or not _is_number(right):
             raise EvaluationError(f"no arithmetic on {left!r} and {right!r}")
         found = expression_type(expression, self.types)
-        if found is None or found.name is TypeName.ANY:
-            # Nothing is known of the columns: the values tell.
+        is_by_values = found is None or found.name is TypeName.ANY
+        if is_by_values:  # nothing is known of the columns
             plain = Arithmetic(expression.operator, Constant(left), Constant(right))
             found = expression_type(plain, {})
         as_decimal = found is not None and found.name is TypeName.DECIMAL
         result: int | Decimal | float = _compute(expression.operator, left, right, as_decimal=as_decimal)
+        bits = None if found is None or is_by_values else found.name.bits
+        if bits is not None and not -(2 ** (bits - 1)) <= result < 2 ** (bits - 1):
+            raise EvaluationError(f"{result} does not fit into `{found}`")
         if found is not None and found.name is TypeName.DECIMAL and found.scale is not None:
             return rounded_to(Decimal(result), found.scale) if as_decimal else result
         return result

@@ -6,8 +6,8 @@ import datetime as dt
 from calendar import monthrange
 from collections.abc import Callable, Mapping
 
-from datalog.model import Value
-from datalog.model.times import DATE_UNITS, TIME_UNITS, pattern_parts
+from datalog.model import Value, WallClock
+from datalog.model.times import DATE_UNITS, SPANS, TIME_UNITS, pattern_parts
 
 _MONTHS = 12
 
@@ -91,6 +91,28 @@ def _format(value: dt.date, pattern: str) -> str:
     return "".join(fields[text] if is_field else text for text, is_field in parts)
 
 
+def _add(unit: str, number: int, value: dt.date) -> dt.datetime:
+    """A time so many units later."""
+    months, micros = SPANS[unit]
+    at = _time(value) + dt.timedelta(microseconds=number * micros)
+    found = dt.datetime.combine(_add_months(at, number * months), at.time())
+    return WallClock.of(found) if isinstance(value, WallClock) else found
+
+
+def _between(unit: str, start: dt.date, end: dt.date) -> int:
+    """How many whole units lie between two times."""
+    months, micros = SPANS[unit]
+    if micros:
+        distance = _microseconds(end) - _microseconds(start)
+        return abs(distance) // micros * (1 if distance > 0 else -1)
+    one, other = _time(start), _time(end)
+    if other < one:
+        return -_between(unit, end, start)
+    whole = (other.year - one.year) * _MONTHS + other.month - one.month
+    whole -= (one.day, one.time()) > (other.day, other.time())
+    return whole // months
+
+
 TIMES: Mapping[str, Callable[..., Value]] = {
     "add_months": _add_months,
     "date_add": lambda day, days: _date(day) + dt.timedelta(days=days),
@@ -107,6 +129,8 @@ TIMES: Mapping[str, Callable[..., Value]] = {
     "month": lambda day: day.month,
     "quarter": _quarter,
     "second": lambda at: _time(at).second,
+    "timestampadd": _add,
+    "timestampdiff": _between,
     "trunc": _truncated_date,
     "unix_seconds": lambda at: _microseconds(at) // 1_000_000,
     "unix_timestamp": lambda at: (

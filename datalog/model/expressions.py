@@ -36,6 +36,7 @@ FUNCTIONS: Mapping[str, tuple[int, int]] = {
     **dict.fromkeys(("isnan", "sign", "sqrt", "unix_seconds", "unix_timestamp"), (1, 1)),
     **dict.fromkeys(("div", "pmod", "repeat", "right"), (2, 2)),
     **dict.fromkeys(("lpad", "make_date", "replace", "rpad", "split_part", "translate"), (3, 3)),
+    **dict.fromkeys(("timestampadd", "timestampdiff"), (3, 3)),
     "locate": (2, 3),
     "round": (1, 2),
     "substring": (2, 3),

@@ -18,7 +18,22 @@ TIME_UNITS: Mapping[str, str] = {
     **{unit: unit for unit in ("hour", "minute", "second", "millisecond", "microsecond")},
 }
 """What `date_trunc` cuts a time to."""
-CLOCK_CALLS = frozenset({"date_format", "date_trunc", "hour", "minute", "second"})
+SPANS: Mapping[str, tuple[int, int]] = {
+    "microsecond": (0, 1),
+    "millisecond": (0, 1_000),
+    "second": (0, 1_000_000),
+    "minute": (0, 60_000_000),
+    "hour": (0, 3_600_000_000),
+    "day": (0, 86_400_000_000),
+    "week": (0, 7 * 86_400_000_000),
+    "month": (1, 0),
+    "quarter": (3, 0),
+    "year": (12, 0),
+}
+"""What `timestampadd` and `timestampdiff` count in, on the clock of UTC: months, and microseconds."""
+CLOCK_CALLS = frozenset(
+    {"date_format", "date_trunc", "hour", "minute", "second", "timestampadd", "timestampdiff"}
+)
 """Functions of which the value for a date or a time without a zone depends on a zone."""
 _PART = re.compile(r"(yyyy|MM|dd|HH|mm|ss)|([-/:. _,]+)|'([^']+)'")
 

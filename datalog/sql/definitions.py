@@ -84,6 +84,10 @@ def _expression_tree(expression: Expression, frame: Frame) -> exp.Expr:
             return exp.Cast(this=_expression_tree(operand, frame), to=to)
         case Call("like", (text, pattern)):
             return exp.Like(this=_operand(text, frame), expression=_operand(pattern, frame))
+        case Call("timestampadd" | "timestampdiff" as function, (Constant(unit), *times)):
+            named: list[exp.Expr] = [exp.Var(this=str(unit).upper())]
+            trees = [_expression_tree(one, frame) for one in times]
+            return exp.Anonymous(this=function.upper(), expressions=named + trees)
         case Call(function, arguments):
             trees = [_expression_tree(argument, frame) for argument in arguments]
             return exp.Anonymous(this=function.upper(), expressions=trees)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from datalog.analysis import column_types
 from datalog.model import (
@@ -42,6 +43,7 @@ class Columns:
         as_text: whether values without a type stay text where they are stored as text: nobody looks at the old
             values of a view that is recomputed from its SQL, and what inferring types loses would be written.
         computed: of a view that groups, the types of what is computed: what text is read as where `types` is open.
+        of_query: of a view that is known by its text, finds the types that its query gives, `any` if not known.
         wide: positions of columns that are computed: they may be stored as wider decimals.
         twins: whether a base relation may hold a row twice.
     """
@@ -57,15 +59,31 @@ class Columns:
     computed: tuple[ColumnType, ...] = ()
     wide: frozenset[int] = frozenset()
     twins: bool = False
+    of_query: Callable[[], tuple[ColumnType, ...]] | None = field(default=None, compare=False)
 
     def types_in(self, format_: Format) -> tuple[ColumnType, ...]:
         """The types that values are read as from files of a format, `any` for those that are stored or inferred."""
-        read_as = self.computed if format_ in (Format.CSV, Format.JSON_LINES) else ()
-        if self.as_text and format_ is Format.CSV:
-            read_as = (ColumnType(TypeName.STRING),) * len(self.types)
-        if not read_as:
+        if format_ not in (Format.CSV, Format.JSON_LINES):
             return self.types
-        return tuple(other if t == ANY else t for t, other in zip(self.types, read_as, strict=True))
+        types = self.types
+        for read_as in (self.computed, () if self.of_query is None else self.of_query()):
+            if len(read_as) == len(types):
+                types = tuple(other if t == ANY else t for t, other in zip(types, read_as, strict=True))
+        is_text = self.as_text and format_ is Format.CSV
+        return tuple(ColumnType(TypeName.STRING) if t == ANY and is_text else t for t in types)
+
+
+def is_stored_as(stored: ColumnType, kind: ColumnType) -> bool:
+    """Whether values of a stored type are those of another: exact numbers of one scale are."""
+    scale = _scale(kind)
+    return stored == kind or (scale is not None and _scale(stored) == scale)
+
+
+def _scale(kind: ColumnType) -> int | None:
+    """The digits behind the point of an exact number."""
+    if kind.name is TypeName.DECIMAL:
+        return kind.decimal_size[1]
+    return 0 if kind.name.is_integer else None
 
 
 def columns_of(schema: Catalog) -> Mapping[str, Columns]:
@@ -104,12 +122,23 @@ def columns_of(schema: Catalog) -> Mapping[str, Columns]:
             place=place,
             open=not view.columns and isinstance(view.definition, OpaqueView),
             as_text=isinstance(view.definition, OpaqueView),
+            of_query=partial(_of_query, schema, view) if isinstance(view.definition, OpaqueView) else None,
             computed=computed,
             wide=frozenset(
                 i for i in range(len(computed)) if isinstance(view, GroupedView) and not _is_own(view, i)
             ),
         )
     return found
+
+
+def _of_query(schema: Catalog, view: View) -> tuple[ColumnType, ...]:
+    """The types that a view's text gives, by the order of its stored columns."""
+    from selfmaint.api.over_views import tables_known  # noqa: PLC0415 - where text files hold such views
+
+    found = tables_known(schema).get(view.name)
+    if found is None or [*map(str.casefold, found.columns)] != [*map(str.casefold, view.stored_columns)]:
+        return ()
+    return found.types
 
 
 def _computed(

@@ -82,7 +82,7 @@ def kinds_of(query: Query, tables: Mapping[str, Table]) -> dict[int, ColumnType]
     """The types of a query's columns, by number, as far as they are known."""
     from datalog.sql.duckdb.plans import kinds_of_plan  # noqa: PLC0415 - only for views over views
 
-    found = kinds_of_plan(query.plan, {name: one.as_written.types for name, one in tables.items()})
+    found = kinds_of_plan(query.plan, {name: one.types for name, one in tables.items()})
     return {number: kind for number, kind in found.items() if isinstance(kind, ColumnType)}
 
 
@@ -92,7 +92,7 @@ def is_run(query: Query, tables: Mapping[str, Table]) -> bool:
     from datalog.sql.duckdb.plans import query_of_plan  # noqa: PLC0415 - see above
 
     try:
-        query_of_plan(query, {n: n for n in tables}, {n: one.as_written.types for n, one in tables.items()})
+        query_of_plan(query, {n: n for n in tables}, {n: one.types for n, one in tables.items()})
     except UnlikeSparkError:
         return False
     return True

@@ -26,12 +26,14 @@ from selfmaint.api.platform import (
     with_counts,
 )
 from selfmaint.api.store import OpenStore, no_snapshots, require_unedited, snapshot_of
+from selfmaint.api.stored_types import StoredTypes
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.api.warehouse_file import SourceEntry, SourceKind, WarehouseFile, read_warehouse_file
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, InputError, SourceError
 from selfmaint.fallback.settle import Readable
 from selfmaint.sources.protocol import LazySource, Source
+from selfmaint.store.formats import Format, format_of
 from selfmaint.store.write import recover
 
 if TYPE_CHECKING:
@@ -184,8 +186,11 @@ def _opened(file: WarehouseFile, spark: SparkSession | None, kind: EngineKind) -
     if store is not None:
         require_unedited(file.catalog, store)
     contents, present, absent = _contents(platform, file, columns, store)
+    in_text = {n for n, place in file.views.items() if store is None and _is_of_text(place)}
     return Warehouse(
-        catalog=file.catalog,
+        catalog=replace(
+            file.catalog, loose=StoredTypes(platform, file.catalog, contents, frozenset(in_text))
+        ),
         engine=platform.engine,
         contents=contents,
         present=present,
@@ -201,6 +206,10 @@ def _opened(file: WarehouseFile, spark: SparkSession | None, kind: EngineKind) -
         search=file.search,
         store=store,
     )
+
+
+def _is_of_text(location: Location) -> bool:
+    return not location.is_table and format_of(location.text) in (Format.CSV, Format.JSON_LINES)
 
 
 def _contents(

@@ -76,7 +76,8 @@ def moved(warehouse: Warehouse[D]) -> Moved | None:
         f"{its.shown(moment)} may have others"
     )
     then = f"it reads the current {what}: its rows will be those of {its.shown(moment)}"
-    return Moved(catalog, catalog.over_rows or catalog, differing(warehouse.catalog, catalog), why, then)
+    computed = replace(catalog.over_rows or catalog, loose=warehouse.catalog.loose)
+    return Moved(catalog, computed, differing(warehouse.catalog, catalog), why, then)
 
 
 def differing(one: Catalog, other: Catalog) -> frozenset[str]:

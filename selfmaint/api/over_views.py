@@ -10,7 +10,8 @@ views.
 Conditions of soundness:
 
 1. The view reads views, the new states of all of which are determined, and base relations that stored rows tell whole:
-   these are read from there, as the update leaves them (`fallback/told.py`), whatever becomes of the views.
+   these are read from there, as the update leaves them (`fallback/told.py`), whatever becomes of the views. The views'
+   rows are stored with the types that their queries give: as texts they would compare otherwise.
 2. The query gives the same rows for the same rows: of a text that is run, one that has one result. Sums of doubles are
    near whatever the order; they may be shown, and decide nothing.
 """
@@ -195,6 +196,8 @@ def _below(catalog: Catalog, view: View, names: Sequence[str]) -> Below | None:
     told = tuple(name for name in names if name in catalog.relations)
     views = tuple(name for name in names if name not in catalog.relations)
     is_told = bool(names) and view.name not in names and set(told) <= set(copied(catalog.apart))
+    if catalog.loose is not None and any(map(catalog.loose, views)):
+        return None
     return Below(views, told) if is_told else None
 
 

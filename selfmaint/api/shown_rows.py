@@ -29,6 +29,7 @@ from datalog.model import (
 )
 from datalog.sql.affected import ShownRows, Table, plan_of_text, shown_rows
 from datalog.sql.affected.shown_rows import COME, OLD, STORED
+from selfmaint.api.columns import is_stored_as
 from selfmaint.api.how_followed import is_run, query_of, sums_of_doubles
 from selfmaint.api.over_views import gives_one_result, tables_known
 from selfmaint.api.platform import platform_of
@@ -101,13 +102,6 @@ def _is_run(catalog: Catalog, view: View, shown: ShownRows) -> bool:
     )
 
 
-def _scale(kind: ColumnType) -> int | None:
-    """How many digits behind the point exact numbers have: those of one scale are put together as they are."""
-    if kind.name is TypeName.DECIMAL:
-        return kind.decimal_size[1]
-    return 0 if kind.name.is_integer else None
-
-
 @dataclass
 class _Rows(Generic[D]):
     """The rows of a view that are known, in the groups that the update touches."""
@@ -137,7 +131,7 @@ class _Rows(Generic[D]):
         types = platform_of(self.known.engine).types(stored)
         right = tables_known(self.known.catalog)[self.view.name].types
         for (name, _), place, kind in zip(self.shown.outputs, self._places, right, strict=True):
-            if types[place] != kind and (_scale(kind) is None or _scale(types[place]) != _scale(kind)):
+            if not is_stored_as(types[place], kind):
                 return f"its column `{name}` is stored as {types[place]} and not as {kind}"
         return None
 

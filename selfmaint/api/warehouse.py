@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -311,7 +311,7 @@ class Warehouse(Generic[D]):
 
     def define(self, catalog: Catalog) -> None:
         """Goes on with other definitions of the same views."""
-        self.catalog = catalog
+        self.catalog = replace(catalog, loose=self.catalog.loose)
         self.__dict__.pop("decision", None)
 
     def decision_within(self, budget_s: float | None, patience: float = 1) -> Decision:

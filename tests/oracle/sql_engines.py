@@ -54,7 +54,10 @@ def read_by(tables: Sequence[Table], views: Mapping[str, str]) -> dict[str, tupl
     return found
 
 
-NOT_SQLITE = re.compile(r"\b(rollup|cube|grouping|(except|intersect)\s+all)\b", re.IGNORECASE)
+NOT_SQLITE = re.compile(
+    r"\b(rollup|cube|grouping|(except|intersect|group by)\s+all|median|listagg|distinct \w+, \w+(?=\)))\b|\* except",
+    re.IGNORECASE,
+)
 """What SQLite has not, and what is no function that it can be told."""
 
 SPELLED = (
@@ -64,6 +67,12 @@ SPELLED = (
     (r"([\w.]+ [+-] interval 1 month)", r"cast(\1 as date)"),
     (r"\bdatediff\(([\w.]+), ([^()]+)\)", r"date_diff('day', \2, \1)"),
     (r"\bcount_if\(", "memory.main.count_true("),
+    (r"\blistagg\((.+?), ','\) within group \(order by (.+?)\)(?= as)", r"string_agg(\1, ',' order by \2)"),
+    (
+        r"\bcount\(distinct (\w+), (\w+)\)",
+        r"count(distinct case when \1 is not null and \2 is not null then (\1, \2) end)",
+    ),
+    (r"\* except \(", "* exclude ("),
 )
 """What DuckDB computes otherwise than Spark, and how it computes the same: of small numbers only."""
 COUNT_TRUE = "create macro memory.main.count_true(c) as count(*) filter (where c)"

@@ -287,6 +287,27 @@ def _grouped(*calls: str, having: tuple[str, ...] = ("",)) -> Callable[[Random],
     return made
 
 
+def _of_pairs(random: Random) -> str:
+    by, one, other = random.choice([("b", "a", "c"), ("c", "b", "a"), ("a", "b", "c")])
+    where = _where(random, "", 0.3)
+    return f"select {by}, count(distinct {one}, {other}) as z, count(*) as n from r{where} group by {by}"
+
+
+def _all_but(random: Random) -> str:
+    left_out = random.choice(["a", "b", "c", "a, c"])
+    where = _where(random, "", 0.5)
+    return random.choice(
+        [
+            f"select * except ({left_out}) from r{where}",
+            f"select distinct * except ({left_out}) from r{where}",
+            f"select r.* except ({left_out}), s.d from r join s on r.b = s.f",
+            f"select r.* except ({left_out}), s.d from r left join s on r.b = s.f",
+            f"select * except ({left_out}), row_number() over (order by a, b, c) as n from r{where}",
+            "select r.a, s.* except (f) from r full join s on r.b = s.f",
+        ]
+    )
+
+
 def _of_several(random: Random) -> str:
     """Groups with aggregates of several columns: what one of them tells of a group, others need."""
     table, by, *values = random.choice(
@@ -544,6 +565,16 @@ SHAPES: dict[str, Callable[[Random], str | Views]] = {
     "MIN, MAX": _grouped("min({})", "max({})"),
     "AVG": _grouped("avg({})"),
     "COUNT DISTINCT": _grouped("count(distinct {})", "sum(distinct {})"),
+    "MEDIAN": _grouped("median({})", "median({0}) filter (where {0} > 0)", "median({0}) - min({0})"),
+    "lists of values": _grouped(
+        "listagg(cast({0} as string), ',') within group (order by cast({0} as string))",
+        "listagg(distinct cast({0} as string), ',') within group (order by cast({0} as string) desc)",
+    ),
+    "COUNT DISTINCT of several": _of_pairs,
+    "GROUP BY ALL": lambda random: re.sub(
+        r"(?<=group by) .*", " all", _grouped("sum({})", "max({})")(random)
+    ),
+    "* EXCEPT": _all_but,
     "FILTER": _grouped(
         "count(*) filter (where {} > 1)", "sum({0}) filter (where {0} > 1)", "max({0}) filter (where {0} < 3)"
     ),

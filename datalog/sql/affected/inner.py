@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from sqlglot import exp
 
 from datalog.sql.affected.names import Scope, UnknownShapeError
-from datalog.sql.affected.plan import Linked, Plan, Query, never_null, number_of
+from datalog.sql.affected.plan import Filter, Linked, Plan, Query, column, never_null, number_of
 from datalog.sql.views.as_written import with_parts
 from datalog.sql.views.limits import parts_of
+from datalog.sql.views.one_result import sorted_list
 from datalog.sql.views.text_allowed import AGGREGATES
 
 _GENERATORS = frozenset(
@@ -30,7 +31,7 @@ def is_aggregate(node: exp.Expr, text: str) -> bool:
     """Whether a call, with what is written behind it, aggregates rows."""
     if isinstance(node, _AROUND):
         return is_aggregate(node.this, text)
-    return isinstance(node, exp.AggFunc) or called(node, text) in AGGREGATES
+    return isinstance(node, exp.AggFunc) or called(node, text) in AGGREGATES or bool(sorted_list(node))
 
 
 def is_generator(node: exp.Expr, text: str) -> bool:
@@ -48,6 +49,10 @@ def windowed(node: exp.Window, change: Callable[[exp.Expr], exp.Expr]) -> exp.Ex
         return of_call(one) if one is node.this else change(one)
 
     return with_parts(node, part)
+
+
+def _names(trees: Iterable[exp.Expr]) -> Iterator[str]:
+    return (one.name for tree in trees for one in tree.find_all(exp.Column))
 
 
 Ctes: TypeAlias = "Mapping[str, Closed]"
@@ -95,6 +100,10 @@ class Inner:
         ]
         if negated and not all(never_null(plan, a) and never_null(one.plan, b) for a, b in pairs):
             pairs = []  # a null on either side makes `NOT IN` depend on all rows
+        if len(operands) > 1 and not negated and not any(name in self.linked for name in _names(operands)):
+            # Whether it is false or unknown is one: there is a row that has the values.
+            equal = (exp.EQ(this=a, expression=column(b)) for a, b in zip(operands, one.columns, strict=True))
+            one = replace(one, kind="exists", plan=Filter(one.plan, tuple(equal)), operand=None)
         self.linked[found.name] = replace(one, matched=tuple(pairs))
         return exp.Not(this=found) if negated else found
 

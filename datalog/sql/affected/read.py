@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from datalog.model import Negation, Predicate, TextQuery, ViewDefinition
 from datalog.sql.affected.inner import Closed, Ctes, Inner
-from datalog.sql.affected.names import Scope, UnknownShapeError
+from datalog.sql.affected.names import Scope, UnknownShapeError, without_left_out
 from datalog.sql.affected.plan import (
     Combined,
     Distinct,
@@ -194,9 +194,8 @@ class _Reading:
             if isinstance(item, exp.Star) or (
                 isinstance(item, exp.Column) and isinstance(item.this, exp.Star)
             ):
-                if any(item.args.get(part) for part in ("except_", "replace", "rename")):
-                    raise UnknownShapeError("it leaves columns out of `*`")
                 every = scope.star if isinstance(item, exp.Star) else scope.columns_of(item.table.casefold())
+                every = without_left_out(item, every)
                 names += [name for name, _ in every]
                 items += [column(number) for _, number in every]
                 continue

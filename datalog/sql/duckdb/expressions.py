@@ -44,6 +44,7 @@ from datalog.sql.conditions import OPERATORS, Writer
 from datalog.sql.duckdb.functions import called, computed, quotient
 from datalog.sql.duckdb.relations import numbered_items
 from datalog.sql.duckdb.rules import Derived, Types, require_comparable, term_type, without_void
+from datalog.sql.duckdb.texts import cast_text
 from datalog.sql.duckdb.types import (
     DOUBLE,
     SqlType,
@@ -56,7 +57,7 @@ from datalog.sql.duckdb.types import (
 )
 from datalog.sql.tables import Table
 
-_BOOLEAN, _BIGINT = ColumnType(TypeName.BOOLEAN), ColumnType(TypeName.BIGINT)
+_BOOLEAN, _BIGINT, _STRING = (ColumnType(n) for n in (TypeName.BOOLEAN, TypeName.BIGINT, TypeName.STRING))
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,9 @@ class Trees:
                 assert not isinstance(found, str)
                 return computed(operator, one, other, found)
             case Cast(operand, to):
-                return as_type(*self.typed(operand), settled(to))
+                tree, kind = self.typed(operand)
+                of_text = cast_text(tree, settled(to)) if kind == _STRING else None
+                return of_text or as_type(tree, kind, settled(to))
             case Call("nullif", (left, right)):
                 equal = exp.If(this=self.condition(Compared("=", left, right)), true=exp.Null())
                 return exp.Case(ifs=[equal], default=self.typed(left)[0])

@@ -34,6 +34,7 @@ from datalog.sql.affected.plan import (
     number_of,
 )
 from datalog.sql.block import Frame
+from datalog.sql.duckdb.aggregates import aggregated
 from datalog.sql.duckdb.expressions import Trees
 from datalog.sql.duckdb.relations import numbered_items
 from datalog.sql.duckdb.templates import filled, selected
@@ -214,7 +215,7 @@ class _Making:
         query = self._shown(made, {n: places[n] for n in plan.groups}) if plan.groups else made
         for number, tree in plan.items:
             is_grouping = isinstance(tree, exp.Grouping | exp.GroupingId)
-            found = self._grouping(plan, tree, places) if is_grouping else trees.value(tree, aggregates=True)
+            found = self._grouping(plan, tree, places) if is_grouping else _aggregated(tree, trees)
             query = self._with(query, number, found)
         if plan.sets and plan.groups:
             # Of no rows Spark makes no group, that of all rows neither, unless it is the only one.
@@ -275,7 +276,7 @@ class _Making:
             return exp.Exists(this=made.select("1", copy=False)), _BOOLEAN
         (number,) = one.columns[:1]
         if len(one.columns) > 1:
-            raise UnlikeSparkError("IN with several columns")
+            raise UnlikeSparkError("IN with several columns, but as a condition that must hold,")
         if one.kind == "scalar":
             made = made.select(self.place(number, places), copy=False)
             return exp.Paren(this=exp.Subquery(this=made)), self.kinds[number]
@@ -343,6 +344,11 @@ class Expressions:
         subqueries = {variables[n]: tree for n, (tree, _) in self.given.items()}
         kinds = {variables[n]: kind for n, (_, kind) in self.given.items()}
         return reader, Trees(_Frame(subqueries=subqueries), kinds)
+
+
+def _aggregated(tree: exp.Expr, trees: Expressions) -> Typed:
+    shown = written_out(tree, lambda node: node.sql())
+    return aggregated(shown, trees) or trees.value(shown, aggregates=True)
 
 
 def _column(number: int, tree: exp.Expr) -> exp.Expr:

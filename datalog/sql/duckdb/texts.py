@@ -14,7 +14,7 @@ from sqlglot import exp
 from datalog.model import ColumnType, TypeName
 from datalog.sql.duckdb.relations import numbered_items
 from datalog.sql.duckdb.templates import filled, selected
-from datalog.sql.duckdb.types import call, cast, type_name, unless
+from datalog.sql.duckdb.types import OTHERWISE, call, cast, type_name, unless
 
 CANNOT_HOLD = ", which cannot hold "
 """What stands before the refused text at the end of an error."""
@@ -116,6 +116,36 @@ def _typed(text: exp.Expr, label: str, kind: ColumnType) -> exp.Expr:
     fits = _matches(text, pattern)
     said = exp.Literal.string(f"column `{label}` is `{kind}`{CANNOT_HOLD}")
     return unless(exp.Not(this=fits), exp.DPipe(this=said, expression=text.copy()), cast(text, kind))
+
+
+def cast_text(text: exp.Expr, kind: ColumnType) -> exp.Expr | None:
+    """What `cast` makes of a text, spaces around it apart; an error where it is not spelt as usual.
+
+    None of a type that texts are not cast to.
+    """
+    if kind.name is TypeName.BOOLEAN:
+        return filled(_TRUTH, text=text, message=f"a text as `{kind}`{CANNOT_HOLD}")
+    pattern = _DIGITS if kind.name is TypeName.DOUBLE else _pattern(kind)
+    if pattern is None or kind.name is TypeName.FLOAT:
+        return None
+    bare = filled("trim(:text, ' ')", text=text)
+    if kind.name is TypeName.DATE:
+        pattern, value = f"{_DAY}([T ].*)?", filled("left(:bare, 10)", bare=bare)
+    else:
+        value = bare
+    said = exp.Literal.string(
+        f"the value as `{kind}` of a text that is spelt otherwise than usual {OTHERWISE}: "
+    )
+    fits = _matches(bare, pattern)
+    return unless(exp.Not(this=fits), exp.DPipe(this=said, expression=text.copy()), cast(value, kind))
+
+
+_DIGITS = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
+_TRUTH = """
+    CASE WHEN lower(trim(:text, ' ')) IN ('t', 'true', 'y', 'yes', '1') THEN TRUE
+    WHEN lower(trim(:text, ' ')) IN ('f', 'false', 'n', 'no', '0') THEN FALSE
+    WHEN :text IS NOT NULL THEN CAST(error(:message || :text) AS BOOLEAN) END
+"""
 
 
 def _without_exponent(text: exp.Expr) -> exp.Expr:

@@ -12,7 +12,7 @@ from functools import partial
 from sqlglot import exp
 
 from datalog.model import ColumnType, TypeName
-from datalog.model.times import DATE_UNITS, TIME_UNITS, pattern_parts
+from datalog.model.times import DATE_UNITS, SPANS, TIME_UNITS, pattern_parts
 from datalog.sql.duckdb.templates import filled
 from datalog.sql.duckdb.types import (
     TIMES,
@@ -25,6 +25,7 @@ from datalog.sql.duckdb.types import (
 )
 
 _INT, _DATE, _CLOCK = (ColumnType(n) for n in (TypeName.INT, TypeName.DATE, TypeName.TIMESTAMP_NTZ))
+_BIGINT = ColumnType(TypeName.BIGINT)
 _INSTANT = ColumnType(TypeName.TIMESTAMP)
 _UNIT = 1_000_000  # microseconds
 _FIELDS = {"yyyy": "%Y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "ss": "%S"}
@@ -110,6 +111,34 @@ def _seconds(function: str, arguments: Sequence[Typed]) -> exp.Expr:
     return filled(f"({':every' if function == 'unix_timestamp' else down} // {_UNIT})", every=every)
 
 
+def _span(function: str, argument: Typed) -> tuple[int, int]:
+    months, micros = SPANS.get(_written(function, argument), (0, 0))
+    if not months and not micros:
+        raise UnlikeSparkError(f"this unit of `{function}`")
+    return months, micros
+
+
+def _add(function: str, arguments: Sequence[Typed]) -> exp.Expr:
+    """A time so many units later."""
+    unit, number, (tree, kind) = arguments
+    months, micros = _span(function, unit)
+    (count,) = whole_numbers([number], _BIGINT, f"`{function}`")
+    made = "to_months(CAST(:count * :months AS INTEGER))" if months else "to_microseconds(:count * :micros)"
+    at = _as(function, (tree, kind), _CLOCK)
+    later = filled(f"(:at + {made})", at=at, count=count, months=months, micros=micros)
+    return later if kind == _CLOCK else cast(later, _INSTANT)
+
+
+def _between(function: str, arguments: Sequence[Typed]) -> exp.Expr:
+    """How many whole units lie between two times, as a number below zero if the second is earlier."""
+    unit, *times = arguments
+    months, micros = _span(function, unit)
+    start, end = (_as(function, one, _CLOCK) for one in times)
+    if micros:
+        return filled(f"((epoch_us(:end) - epoch_us(:start)) // {micros})", start=start, end=end)
+    return filled(f"(datesub('month', :start, :end) // {months})", start=start, end=end)
+
+
 TIMES_OF: Mapping[str, Callable[[str, Sequence[Typed]], exp.Expr]] = {
     "add_months": partial(_later, "CAST(:day + to_months(:number) AS DATE)"),
     "date_add": partial(_later, "(:day + :number)"),
@@ -117,6 +146,8 @@ TIMES_OF: Mapping[str, Callable[[str, Sequence[Typed]], exp.Expr]] = {
     "datediff": _days_between,
     "last_day": _last_day,
     "make_date": _made_date,
+    "timestampadd": _add,
+    "timestampdiff": _between,
     **dict.fromkeys(("unix_seconds", "unix_timestamp"), _seconds),
     **dict.fromkeys(("date_trunc", "trunc"), _truncated),
     **dict.fromkeys(("day", "dayofyear", "month", "quarter", "weekofyear", "year"), _part_of_date),

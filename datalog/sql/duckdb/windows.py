@@ -13,13 +13,17 @@ from datalog.sql.duckdb.types import Typed, UnlikeSparkError, cast
 if TYPE_CHECKING:
     from datalog.sql.duckdb.plans import Expressions
 
-_INT = ColumnType(TypeName.INT)
-_NUMBERS = (exp.RowNumber, exp.Rank, exp.DenseRank)
+_INT, _DOUBLE = ColumnType(TypeName.INT), ColumnType(TypeName.DOUBLE)
+_NUMBERS = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.Ntile)
+_SHARES = (exp.PercentRank, exp.CumeDist)
 _VALUES = (exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.First, exp.Last)
 _NAMES: Mapping[type[exp.Expr], str] = {
     exp.RowNumber: "row_number",
     exp.Rank: "rank",
     exp.DenseRank: "dense_rank",
+    exp.Ntile: "ntile",
+    exp.PercentRank: "percent_rank",
+    exp.CumeDist: "cume_dist",
     exp.Lag: "lag",
     exp.Lead: "lead",
     exp.FirstValue: "first_value",
@@ -52,8 +56,11 @@ def windowed(tree: exp.Window, values: Expressions) -> Typed:
         )
 
     call = tree.this
-    if isinstance(call, _NUMBERS) and by:
-        return cast(over(exp.Anonymous(this=_NAMES[type(call)])), _INT), _INT
+    if isinstance(call, _NUMBERS) and by and isinstance(call.this, exp.Literal | None):
+        arguments = [] if call.this is None else [call.this.copy()]
+        return cast(over(exp.Anonymous(this=_NAMES[type(call)], expressions=arguments)), _INT), _INT
+    if isinstance(call, _SHARES) and by:
+        return over(exp.Anonymous(this=_NAMES[type(call)])), _DOUBLE
     if isinstance(call, _VALUES) and by:
         return _value(call, values, over)
     if type(call) in _AGGREGATES and not isinstance(call.this, exp.Distinct):

@@ -2,6 +2,7 @@
 
     date_trunc('MM', at)             its unit is taken for a name: that of a column looks alike
     date_format(at, 'yyyy-MM')       its pattern is translated into another language
+    percentile(a, 0.5, n)            its third argument is lost
 
 Such calls become calls by name with the arguments that stand there. SQL of other dialects gets Spark's quotes.
 """
@@ -16,7 +17,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from datalog.sql.dialect import SPARK
 
-_LOOSELY = (exp.TimestampTrunc, exp.DateTrunc, exp.TimeToStr)
+_LOOSELY = (exp.TimestampTrunc, exp.DateTrunc, exp.TimeToStr, exp.Quantile)
 _OPEN = (TokenType.L_PAREN, TokenType.L_BRACKET)
 _CLOSE = (TokenType.R_PAREN, TokenType.R_BRACKET)
 
@@ -43,15 +44,23 @@ def as_written(tree: exp.Expr, text: str, tokens: Sequence[Token] | None) -> exp
         place = places.get(node.meta.get("start", -1))
         if place is None:
             continue
-        first, second = _arguments(every[place + 2 :])
-        kept = node.this.this if isinstance(node.this, exp.TimeStrToTime) else node.this
-        is_first = isinstance(node, exp.TimestampTrunc)
-        given = [_tree(first, text), kept] if is_first else [kept, _tree(second, text)]
-        made = exp.Anonymous(this=every[place].text.lower(), expressions=given)
+        written = _arguments(every[place + 2 :])
+        if isinstance(node, exp.Quantile) and len(written) == 2:  # noqa: PLR2004 - a value and a share
+            continue
+        made = exp.Anonymous(this=every[place].text.lower(), expressions=_given(node, written, text))
         made.meta.update(node.meta)
         node.replace(made)
         tree = made if node is tree else tree
     return tree
+
+
+def _given(node: exp.Expr, written: Sequence[Sequence[Token]], text: str) -> list[exp.Expr]:
+    """The arguments of a call."""
+    if isinstance(node, exp.Quantile):
+        return [_tree(one, text) for one in written]
+    first, second = written
+    kept = node.this.this if isinstance(node.this, exp.TimeStrToTime) else node.this
+    return [_tree(first, text), kept] if isinstance(node, exp.TimestampTrunc) else [kept, _tree(second, text)]
 
 
 def without_comments(text: str) -> str:
@@ -63,15 +72,17 @@ def without_comments(text: str) -> str:
     return " ".join(text[one.start : one.end + 1] for one in sqlglot.tokenize(text, read=SPARK))
 
 
-def _arguments(tokens: Sequence[Token]) -> tuple[Sequence[Token], Sequence[Token]]:
-    """The tokens of the two arguments of a call, of those behind its parenthesis."""
-    depth, comma = 0, 0
+def _arguments(tokens: Sequence[Token]) -> list[Sequence[Token]]:
+    """The tokens of each argument of a call, of those behind its parenthesis."""
+    depth, since = 0, 0
+    found: list[Sequence[Token]] = []
     for number, token in enumerate(tokens):
         depth += (token.token_type in _OPEN) - (token.token_type in _CLOSE)
         if depth < 0:
-            return tokens[:comma], tokens[comma + 1 : number]
-        if token.token_type is TokenType.COMMA and not depth and not comma:
-            comma = number
+            return [*found, tokens[since:number]]
+        if token.token_type is TokenType.COMMA and not depth:
+            found.append(tokens[since:number])
+            since = number + 1
     raise AssertionError("a call that was parsed is closed")
 
 

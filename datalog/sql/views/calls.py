@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from datalog.evaluate.times import TIMES
 from datalog.model import Arithmetic, Call, Constant, Expression, Span, Value
-from datalog.model.times import DATE_UNITS, TIME_UNITS, pattern_parts
+from datalog.model.times import DATE_UNITS, SPANS, TIME_UNITS, pattern_parts
 
 Called = tuple[str, Sequence[exp.Expr]]
 """A function's name, and its arguments in Spark's order."""
@@ -52,13 +52,39 @@ def _unix_timestamp(node: exp.Expr) -> Called | None:
     return "unix_timestamp", [node.this]
 
 
+def _by_unit(name: str, *parts: str) -> Callable[[exp.Expr], Called | None]:
+    """A call with a unit that Spark has, before its arguments."""
+
+    def read(node: exp.Expr) -> Called | None:
+        unit = node.text("unit").lower()
+        given = [_bare(node.args[part]) for part in parts]
+        return (name, [exp.Literal.string(unit), *given]) if unit in SPANS else None
+
+    return read
+
+
+def _bare(node: exp.Expr) -> exp.Expr:
+    """An argument without the cast to a date that sqlglot puts around it."""
+    is_put = isinstance(node, exp.TsOrDsToDate | exp.TsOrDsToTimestamp) and not node.args.get("safe")
+    return node.this if is_put else node
+
+
+def _datediff(node: exp.Expr) -> Called | None:
+    if node.args.get("unit") is not None:
+        return _by_unit("timestampdiff", "expression", "this")(node)
+    return "datediff", [node.this, node.expression]
+
+
 SHAPED: Mapping[type[exp.Expr], Callable[[exp.Expr], Called | None]] = {
+    exp.DateDiff: _datediff,
     exp.Initcap: _initcap,
     exp.Pad: _pad,
     exp.Repeat: _parts("repeat", "this", "times"),
     exp.SplitPart: _parts("split_part", "this", "delimiter", "part_index"),
     exp.StrPosition: _parts("locate", "substr", "this", "position"),
     exp.StrToUnix: _unix_timestamp,
+    exp.TimestampAdd: _by_unit("timestampadd", "expression", "this"),
+    exp.TimestampDiff: _by_unit("timestampdiff", "expression", "this"),
     exp.Translate: _parts("translate", "this", "from_", "to"),
     exp.Trim: _trim,
 }
@@ -83,7 +109,6 @@ PARTS: Mapping[type[exp.Expr], str] = {
 """Parts of dates and times; what sqlglot calls a date inside them is what it is of."""
 CALLS: Mapping[type[exp.Expr], str] = {
     exp.AddMonths: "add_months",
-    exp.DateDiff: "datediff",
     exp.LastDay: "last_day",
     exp.TsOrDsAdd: "date_add",
 }
@@ -137,6 +162,13 @@ def added(node: exp.Interval) -> tuple[str, int] | None:
     if unit is None or not isinstance(number, exp.Literal) or not number.name.isdecimal():
         return None
     return unit[0], unit[1] * int(number.name)
+
+
+def added_to_time(node: exp.Interval) -> tuple[str, int] | None:
+    """The unit of an interval that is added to a time, and how many of it; None of another one."""
+    unit, number = node.text("unit").lower().removesuffix("s"), node.this
+    is_known = unit in SPANS and isinstance(number, exp.Literal) and number.name.isdecimal()
+    return (unit, int(number.name)) if is_known else None
 
 
 def call(name: str, arguments: tuple[Expression, ...], span: Span | None) -> Expression:

@@ -30,7 +30,18 @@ from datalog.model import (
     WallClock,
     takes,
 )
-from datalog.sql.views.calls import CALLS, NAMED, PARTS, SHAPED, added, by_name, call, extracted, names_moment
+from datalog.sql.views.calls import (
+    CALLS,
+    NAMED,
+    PARTS,
+    SHAPED,
+    added,
+    added_to_time,
+    by_name,
+    call,
+    extracted,
+    names_moment,
+)
 from datalog.sql.views.moments import is_moment, moment
 from datalog.sql.views.scope import Scope, Variables, family
 from datalog.sql.views.source import Problems
@@ -87,6 +98,7 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,6})?|\d{4}-\d\d-\d\d")
 _DECIMAL = re.compile(r"-?\d+(\.\d+)?")
 _DATE = ColumnType(TypeName.DATE)
+_TIMES = (ColumnType(TypeName.TIMESTAMP), ColumnType(TypeName.TIMESTAMP_NTZ))
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,8 +219,12 @@ class Reader:
         """A date so many days or months later or earlier."""
         left, more = self.expression(node.this), added(interval)
         is_sum = isinstance(node, exp.Add | exp.Sub)
+        later = added_to_time(interval)
+        if later is not None and is_sum and self.variables.type_of(left) in _TIMES:
+            of_unit = Constant(later[0]), Constant(later[1] if isinstance(node, exp.Add) else -later[1]), left
+            return call("timestampadd", of_unit, self.problems.source.span_of(node))
         if more is None or not is_sum or family(self.variables.type_of(left)) != "date":
-            hint = "add days, weeks, months or years to a date"
+            hint = "add days, weeks, months or years to a date, or hours, too, to a time"
             raise self.problems.outside("this interval", interval, hint)
         number = Constant(more[1] if isinstance(node, exp.Add) else -more[1])
         return call(more[0], (left, number), self.problems.source.span_of(node))

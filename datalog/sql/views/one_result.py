@@ -18,7 +18,10 @@ from datalog.sql.views.named_windows import windows_written_out
 from datalog.sql.views.text_allowed import AGGREGATES, TEXT_FUNCTIONS
 
 _CHOOSING = (exp.Offset, exp.Sort, exp.Cluster, exp.Distribute, exp.Lateral, exp.Pivot)
-_AGGREGATES = (exp.Count, exp.CountIf, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.LogicalAnd, exp.LogicalOr)
+_AGGREGATES = (
+    *(exp.Count, exp.CountIf, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.LogicalAnd, exp.LogicalOr),
+    *(exp.Median, exp.Quantile, exp.PercentileCont),
+)
 _RANKS = (exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist)
 
 
@@ -66,13 +69,43 @@ def adds_up(query: TextQuery) -> bool:
     )
 
 
+def sorted_list(tree: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
+    """The list's aggregate, and the separator, of a call that makes one text of a group's values in their order.
+
+    >>> from sqlglot import parse_one
+    >>> sorted_list(parse_one("array_join(sort_array(collect_set(a)), ', ')", read="spark"))[1].name
+    ', '
+    """
+    match tree:
+        case exp.ArrayToString(this=exp.ArraySort() as lists, expression=separator) if not tree.args.get(
+            "null"
+        ):
+            pass
+        case exp.ConcatWs(expressions=[separator, exp.ArraySort() as lists]):
+            pass
+        case _:
+            return None
+    is_plain = isinstance(lists.this, exp.ArrayAgg | exp.ArrayUniqueAgg) and not any(
+        value is not None and part not in ("this", "nulls_first") for part, value in lists.args.items()
+    )
+    is_written = isinstance(separator, exp.Literal) and separator.is_string
+    return (lists.this, separator) if is_plain and is_written else None
+
+
 def _is_definite(node: exp.Expr) -> bool:
     if isinstance(node, exp.Query) and node.args.get("limit") is not None:
         return _orders_all(node)
     if isinstance(node, exp.Window):
         return _takes_equal_rows_together(node)
+    if isinstance(node, exp.GroupConcat):
+        order = node.this if isinstance(node.this, exp.Order) else exp.Order(expressions=[])
+        of = order.this.expressions if isinstance(order.this, exp.Distinct) else [order.this]
+        return [one.this for one in order.expressions] == of
+    if isinstance(node, exp.ArrayAgg | exp.ArrayUniqueAgg):
+        around = node.parent and node.parent.parent
+        return around is not None and sorted_list(around) is not None
     if isinstance(node, exp.AggFunc):
-        return isinstance(node, (*_AGGREGATES, *_RANKS))
+        return type(node) in (*_AGGREGATES, *_RANKS)
     if isinstance(node, exp.Distinct):
         return node.args.get("on") is None
     if isinstance(node, exp.Anonymous):

@@ -26,6 +26,7 @@ from datalog.model import (
 from datalog.sql.views.anti_joins import anti_join
 from datalog.sql.views.blocks import named_block, united_type
 from datalog.sql.views.catalogue import Catalogue, Named, second
+from datalog.sql.views.grouped_by_all import places_written_out
 from datalog.sql.views.outer_joins import outer_join
 from datalog.sql.views.outer_sources import NotToldError
 from datalog.sql.views.outside import report_outside
@@ -241,7 +242,9 @@ class _Reading:
             self.catalogue.reading.pop()
 
     def _define(self, view: Named) -> None:
-        view.tree = written_out(view.tree, default_name)
+        every = [one.tree for one in self.catalogue.views]
+        by_places = places_written_out(view.tree, view.text, every, (*self.given, *self.tables))
+        view.tree, view.text = written_out(by_places[0], default_name), by_places[1]
         report_outside(view.tree, view.problems)
         if view.problems.source.outside is not None:
             view.problems.outside(

@@ -237,7 +237,20 @@ def _star(node: exp.Expr, reader: Reader) -> list[Item]:
     if not found:
         shown = ".".join(reversed(qualifier)) or "FROM"
         reader.problems.error(Code.UNKNOWN_RELATION, f"`{shown}` has no columns here", node)
-    return found
+    names = [name.casefold() for name, _, _ in found]
+    for one in left_out(node):
+        if not isinstance(one, exp.Column) or one.table or names.count(one.name.casefold()) > 1:
+            raise reader.problems.outside("`EXCEPT` of this column", one, "list the columns")
+        if one.name.casefold() not in names:
+            reader.problems.error(Code.UNKNOWN_COLUMN, f"`*` has no column `{one.name}` to leave out", one)
+    out = {one.name.casefold() for one in left_out(node)}
+    return [item for item in found if item[0].casefold() not in out]
+
+
+def left_out(star: exp.Expr) -> list[exp.Expr]:
+    """What `* EXCEPT (...)` and `t.* EXCEPT (...)` leave out."""
+    inside = star.this if isinstance(star, exp.Column) else star
+    return inside.args.get("except_") or []
 
 
 def default_name(node: exp.Expr) -> str:

@@ -94,10 +94,12 @@ def with_semi_join(
     items = [item.this if isinstance(item, exp.Alias) else item for item in query.expressions]
     values = [reader.expression(item) for item in items if not item.is_star]
     if isinstance(node, exp.In):
-        if len(values) != 1 or len(items) != 1:
-            raise reader.problems.outside("IN with a subquery of several columns", node, _HINT)
-        outside = reader.within(piece.scope).expression(node.this)
-        conditions.append(compared(reader, node, outside, values[0], "="))
+        sought = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
+        if not len(values) == len(items) == len(sought):
+            raise reader.problems.outside("IN with a subquery of other columns", node, _HINT)
+        around = reader.within(piece.scope)
+        pairs = zip(map(around.expression, sought), values, strict=True)
+        conditions += [compared(reader, node, outside, inside, "=") for outside, inside in pairs]
     body = (*piece.draft.body, *inner.draft.body)
     filters = (*piece.draft.filters, *inner.draft.filters)
     return replace(piece, draft=Draft(body, filters=filters), conditions=tuple(conditions))

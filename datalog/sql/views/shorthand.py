@@ -13,24 +13,33 @@
     concat_ws('-', a, b)          substring(concat(coalesce('-' || a, ''), coalesce('-' || b, '')), 2)
     contains(a, 'x')              a LIKE '%x%'
     a LIKE ANY ('x', 'y')         a LIKE 'x' OR a LIKE 'y'
+    (a, b) IN ((1, 2), (3, 4))    (a <=> 1 AND b <=> 2) OR (a <=> 3 AND b <=> 4)
+    try_divide(a, b)              a / nullif(b, 0)
+    dayname(a)                    CASE dayofweek(a) WHEN 1 THEN 'Sun' ... END
+    substring_index(a, '-', 1)    split_part(a, '-', 1)
+    split(a, '-')[0]              split_part(a, '-', 1)
 
-Each has the same value as what it is short for, null and unknown included; `<=>` is never unknown. A column of a select
-list without an alias keeps the name that it has as it is written. A separator, or a text that is looked for, is written
-out; other calls stay as they are.
+Each has the same value as what it is short for, null and unknown included; `<=>` is never unknown, and a quotient of
+too many digits is an error where `try_divide` is null. A column of a select list without an alias keeps the name that
+it has as it is written. A separator, or a text that is looked for, is written out; other calls stay as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import calendar
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from sqlglot import exp
 
 from datalog.sql.views.limits import parts_of
+from datalog.sql.views.one_result import sorted_list
 
 _Change = Callable[[exp.Expr], exp.Expr]
 _SPECIAL = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
 """What means something else in a pattern of LIKE."""
+_OF_PATTERNS = frozenset(r"\^$.|?*+()[]{}")
+"""What means something else in a pattern of `split`."""
 
 
 def _nvl2(node: exp.Expr) -> exp.Expr:
@@ -47,7 +56,7 @@ def _decode(node: exp.Expr) -> exp.Expr:
 
 def _joined(node: exp.Expr) -> exp.Expr:
     separator, *values = node.expressions
-    if not isinstance(separator, exp.Literal) or not separator.is_string or not values:
+    if sorted_list(node) or not isinstance(separator, exp.Literal) or not separator.is_string or not values:
         return node
     empty = exp.Literal.string("")
     parts: list[exp.Expr] = [
@@ -86,23 +95,84 @@ def _likes(node: exp.Expr) -> exp.Expr:
     return _paren(both(*tests, copy=False))
 
 
+def _among(node: exp.Expr) -> exp.Expr:
+    """Several values among rows that are written out: structs, of which nulls are equal."""
+    sought, rows = node.this, node.expressions
+    if not isinstance(sought, exp.Tuple) or not rows:
+        return node
+    if not all(
+        isinstance(row, exp.Tuple) and len(row.expressions) == len(sought.expressions) for row in rows
+    ):
+        return node
+    tests = []
+    for row in rows:
+        pairs = zip(sought.expressions, row.expressions, strict=True)
+        same = (exp.NullSafeEQ(this=a.copy(), expression=b) for a, b in pairs)
+        tests.append(_paren(exp.and_(*same, copy=False)))
+    return _paren(exp.or_(*tests, copy=False))
+
+
+def _named_of(part: type[exp.Func], names: Sequence[str], node: exp.Expr) -> exp.Expr:
+    ifs = [
+        exp.If(this=exp.Literal.number(i), true=exp.Literal.string(name)) for i, name in enumerate(names, 1)
+    ]
+    return exp.Case(this=part(this=node.this), ifs=ifs)
+
+
+def _first_part(node: exp.Expr) -> exp.Expr:
+    """`substring_index` up to the first of some characters."""
+    delimiter = node.args.get("delimiter")
+    if node.args.get("count") != exp.Literal.number(1) or not _is_text(delimiter):
+        return node
+    return exp.SplitPart(this=node.this, delimiter=delimiter, part_index=exp.Literal.number(1))
+
+
+def _first_of_split(node: exp.Expr) -> exp.Expr:
+    """The first part, which there always is, of a text that is split at characters that no pattern knows."""
+    split, places = node.this, node.expressions
+    is_first = places == [exp.Literal.number(0)] and not node.args.get("offset")
+    if not is_first or type(split) is not exp.RegexpSplit or split.args.get("limit") is not None:
+        return node
+    separator = split.expression
+    if not _is_text(separator) or not _OF_PATTERNS.isdisjoint(separator.name):
+        return node
+    return exp.SplitPart(this=split.this, delimiter=separator, part_index=exp.Literal.number(1))
+
+
+def _if_not_zero(node: exp.Expr) -> exp.Expr:
+    return exp.Nullif(this=node, expression=exp.Literal.number(0))
+
+
+def _is_text(node: exp.Expr | None) -> bool:
+    return isinstance(node, exp.Literal) and node.is_string and bool(node.name)
+
+
 def _cast(kind: str, node: exp.Expr) -> exp.Expr:
     return exp.Cast(this=node.expressions[0], to=exp.DataType.build(kind, dialect="spark"))
 
 
+_DAYS = [calendar.day_abbr[day] for day in (6, *range(6))]
 _BY_TYPE: Mapping[type[exp.Expr], _Change] = {
+    exp.Bracket: _first_of_split,
     exp.ConcatWs: _joined,
     exp.Contains: partial(_has, "%", "%"),
+    exp.Dayname: partial(_named_of, exp.DayOfWeek, _DAYS),
     exp.DecodeCase: _decode,
     exp.EndsWith: partial(_has, "%", ""),
     exp.EqualNull: lambda node: exp.NullSafeEQ(this=node.this, expression=node.expression),
     exp.ILike: _ilike,
+    exp.In: _among,
     exp.LogicalAnd: lambda node: exp.Min(this=node.this),
     exp.LogicalOr: lambda node: exp.Max(this=node.this),
+    exp.Monthname: partial(_named_of, exp.Month, calendar.month_abbr[1:]),
     exp.Negative: lambda node: _paren(exp.Neg(this=_paren(node.this))),
     exp.Nvl2: _nvl2,
+    exp.SafeDivide: lambda node: _paren(
+        exp.Div(this=_paren(node.this), expression=_if_not_zero(node.expression))
+    ),
     exp.Space: lambda node: exp.Repeat(this=exp.Literal.string(" "), times=node.this),
     exp.StartsWith: partial(_has, "", "%"),
+    exp.SubstringIndex: _first_part,
 }
 _BY_NAME: Mapping[str, _Change] = {
     "every": lambda node: exp.Min(this=node.expressions[0]),
@@ -164,17 +234,20 @@ def _as_it_is(node: exp.Expr) -> exp.Expr:
     return node
 
 
+_FILTERED = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Median, exp.Quantile)
+
+
 def _filter(node: exp.Expr) -> exp.Expr:
     aggregate, condition = node.this, node.expression.this
     if isinstance(aggregate, exp.CountIf):
         aggregate = _count_if(aggregate)
     operand = aggregate.this
-    if not isinstance(aggregate, exp.Count | exp.Sum | exp.Avg | exp.Min | exp.Max):
+    if not isinstance(aggregate, _FILTERED):
         return node
     if isinstance(operand, exp.Distinct):
-        if len(operand.expressions) != 1:
+        if len(operand.expressions) != 1 and not isinstance(aggregate, exp.Count):
             return node
-        operand.set("expressions", [_if(condition, operand.expressions[0])])
+        operand.set("expressions", [_if(condition.copy(), one) for one in operand.expressions])
         return aggregate
     if aggregate.expressions:
         return node

@@ -28,6 +28,48 @@ COLUMNS = ("id", "c", "i", "ts", "a", "p")
 KINDS = [ColumnType(TypeName(name)) for name in ("int", "bigint", "int", "timestamp", "int")]
 KINDS.append(ColumnType(TypeName.DECIMAL, 9, 2))
 FRAME = "rows between unbounded preceding and current row"
+AGGREGATES = [
+    *(
+        "percentile(p, 0.5)",
+        "percentile(a, 0.9)",
+        "percentile(c, 0)",
+        "percentile(id, 1)",
+        "percentile(p * p * p, 0.123)",
+    ),
+    *(
+        "median(p)",
+        "median(a)",
+        "median(i / 2.0) filter (where a > 0)",
+        "percentile_cont(0.3) within group (order by p)",
+    ),
+    *(
+        "count(distinct a, c)",
+        "count(distinct a, c, p) filter (where i > 0)",
+        "count(distinct ts, cast(a as string))",
+    ),
+    "string_agg(cast(a as string), ', ') within group (order by cast(a as string))",
+    "listagg(distinct cast(a as string)) within group (order by cast(a as string) desc)",
+    "listagg(cast(p as string), '|') within group (order by id desc)",
+    "listagg(cast(c as string), '') within group (order by c desc nulls first, id)",
+    "array_join(sort_array(collect_set(cast(c as string))), ', ')",
+    "concat_ws('-', sort_array(collect_list(cast(a as string))))",
+    "array_join(array_sort(collect_list(cast(p as string))), '')",
+    *("max_by(a, id)", "min_by(p, id) - max_by(p, id)", "max_by(ts, date_add(date'2025-01-01', id))"),
+]
+WINDOWS = [
+    *(
+        "ntile(4) over (order by id)",
+        "ntile(2) over (partition by c order by a, id)",
+        "cume_dist() over (order by a)",
+    ),
+    *("percent_rank() over (order by p)", "percent_rank() over (partition by i order by a desc)"),
+]
+
+
+def several(calls: list[str]) -> str:
+    return ", ".join(f"{call} as m{number}" for number, call in enumerate(calls))
+
+
 QUERIES = [
     "select c, i, grouping(c) as g, grouping(i) as h, count(*) as n from sale group by rollup(c, i)",
     "select c, i, grouping_id(c, i) as g, sum(a) as n from sale group by cube(c, i)",
@@ -59,6 +101,14 @@ QUERIES = [
     "select i, sum(a) as t, rank() over (order by sum(a)) as r from sale group by i having count(*) > 2 qualify r < 3",
     "select id, c as a, i as b from sale qualify lag(b) over (partition by sale.a order by id) = b",
     "select s.id, t.a as b from sale s full join sale t on s.c = t.i and s.id = t.id",
+    *(f"select i, {call} as m from sale group by i" for call in AGGREGATES),
+    *(f"select {call} as m from sale where a > 2" for call in AGGREGATES[::4]),
+    *(f"select c, {call} as m, i + 1 as b from sale group by all" for call in AGGREGATES[1::6]),
+    f"select id, {several(WINDOWS)} from sale",
+    "select * except (ts, p), row_number() over (order by id) as n from sale",
+    "select s.* except (c), t.c as d from sale s full join sale t on s.id = t.a",
+    "select id, a from sale where (c, i) in (select a, i from sale where id > 3) order by id limit 100",
+    "select id, rank() over (order by id) as n from sale where (a, c) in (select i, c from sale) and i > 0",
 ]
 
 

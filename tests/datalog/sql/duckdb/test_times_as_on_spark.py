@@ -55,6 +55,9 @@ PATTERNS = [
 ]
 
 
+INTERVALS = ("1 day", "'2' week", "3 months", "'4' years", "5 hours", "'90' minutes", "7 seconds")
+
+
 def expressions() -> list[str]:
     found = [f"{part}({x})" for part in PARTS for x in FAR.values()]
     found += [f"extract({part} from {x})" for part in EXTRACTED for x in FAR.values()]
@@ -75,6 +78,16 @@ def expressions() -> list[str]:
         for sign in "+-"
         for n in ("1 day", "'2' week", "3 months", "'4' years", "1 year")
     ]
+    units = ("microsecond", "second", "minute", "hour", "day", "week", "month", "quarter", "year")
+    found += [f"timestampdiff({unit}, {x}, {y})" for unit in units for x, y in ("mw", "wm", "em", "we")]
+    found += [
+        f"datediff({unit}, {x}, {y})" for unit in ("hour", "day", "month") for x, y in ("ee", "mw", "we")
+    ]
+    found += [f"timestampadd({unit}, n % 11, m)" for unit in units]
+    found += [
+        f"if(k in (2, 3), {x}, {x} {sign} interval {n})" for x in "mw" for sign in "+-" for n in INTERVALS
+    ]
+    found += ["dateadd(day, n, e)", "date_diff(minute, e, m)", "dateadd(hour, n, w)"]
     found += [
         "cast(date_trunc('month', m) as date)",
         "date_trunc('day', date(w))",

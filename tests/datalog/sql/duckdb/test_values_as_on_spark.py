@@ -230,6 +230,29 @@ CALLS = [
         "concat_ws('-', null)",
     ),
     *("negative(i4)", "negative(d)", "bigint(i1)", "smallint(i1)", "bigint(p)"),
+    *(
+        "try_divide(i4, i8)",
+        "try_divide(p, i1)",
+        "try_divide(d, d)",
+        "dayname(e)",
+        "dayname(m)",
+        "monthname(w)",
+    ),
+    *("substring_index(s, 'c', 1)", "substring_index(u, 'x', 1)", "split(s, 'b')[0]", "split(u, ' ')[0]"),
+    *(
+        f"cast(cast({x} as string) as {COLUMNS[x][0]})"
+        for x in ("b", "i1", "i2", "i4", "i8", "p", "q", "e", "m", "w")
+    ),
+    *(
+        "cast(concat('  ', cast(i8 as string), ' ') as bigint)",
+        "to_date(cast(m as string))",
+        "date(cast(w as string))",
+    ),
+    *(
+        "cast(if(s = '1', s, null) as double)",
+        "cast(cast(q as string) as double)",
+        "cast(cast(i1 - i1 + 1 as string) as boolean)",
+    ),
 ]
 """Functions that need more than a name."""
 EXPRESSIONS += [*CALLS, "zeroifnull(p)"]

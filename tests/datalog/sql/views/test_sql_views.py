@@ -242,7 +242,6 @@ def test_a_union_inside_a_join_is_a_union_of_joins() -> None:
         "select name from customer except select note from log",
         "select name from customer tablesample (10 percent)",
         "select region, count(*) n from customer group by rollup(region)",
-        "select * except (name) from customer",
         "with recursive t as (select 1 as x union all select x + 1 from t) select x from t",
         "select e from customer lateral view explode(array(1, 2)) x as e",
         "select collect_list(name) l from customer",
