@@ -15,6 +15,7 @@ from selfmaint.api.moved import Moved
 from selfmaint.api.not_maintained import RECOMPUTE, NotMaintainedError
 from selfmaint.api.over_views import with_views_over_stored
 from selfmaint.api.recompute import Anew, recomputed_views, require_recomputable
+from selfmaint.api.stored_types import require_stored_as_queried
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.verdict import SelfMaintainable, Verdict
@@ -89,7 +90,9 @@ class Others(Generic[D]):
 
         Raises:
             NotMaintainedError: SM404 one is to be recomputed, and cannot be.
+            InputError: SM104 one reads a view that is stored with other types than its query gives.
         """
+        require_stored_as_queried(self.warehouse.catalog, views)
         views = self._over_stored(views, [view for view in views if _is_told(verdicts, view.name)])
         plans: dict[str, Plan] = {}
         if self.most_keys and views:

@@ -6,7 +6,7 @@ they are where the view is computed anew, and tell nothing of other views.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic
 
@@ -15,12 +15,14 @@ from selfmaint.api.columns import is_stored_as
 from selfmaint.api.over_views import tables_known
 from selfmaint.api.platform import Platform
 from selfmaint.engine.protocol import D
-from selfmaint.warehouse.catalog import Catalog
+from selfmaint.errors import Code, input_error
+from selfmaint.fallback.recompute import reads
+from selfmaint.warehouse.catalog import Catalog, View
 
 
 @dataclass(eq=False)
 class StoredTypes(Generic[D]):
-    """Says of a view whether its rows are stored as other values than its query gives, or may be.
+    """Says why a view's rows may be stored as other values than its query gives.
 
     Attributes:
         platform: what holds the contents.
@@ -33,36 +35,60 @@ class StoredTypes(Generic[D]):
     catalog: Catalog
     contents: Mapping[str, D]
     in_text: frozenset[str]
-    _found: dict[str, bool] = field(default_factory=dict)
+    _found: dict[str, str | None] = field(default_factory=dict)
 
-    def __call__(self, name: str) -> bool:
-        """Whether they are, or may be; found once for a view."""
+    def __call__(self, name: str) -> str | None:
+        """Why they may; None where they are not. Found once for a view."""
         if name not in self._found:
-            self._found[name] = self._differ(name)
+            self._found[name] = self._why(name)
         return self._found[name]
 
-    def __reduce__(self) -> tuple[Callable[[], Callable[[str], bool]], tuple[()]]:
+    def __reduce__(self) -> tuple[Callable[[], Callable[[str], str | None]], tuple[()]]:
         """Another process, which gets a copy of the catalog, has none of the contents."""
         return _of_copies, ()
 
-    def _differ(self, name: str) -> bool:
+    def _why(self, name: str) -> str | None:
         if not isinstance(self.catalog.view(name).definition, OpaqueView):
-            return False
+            return None
         known, rows = tables_known(self.catalog).get(name), self.contents[name]
         if known is None:
-            return name in self.in_text
+            return UNTYPED if name in self.in_text else None
         names = map(str.casefold, self.platform.engine.columns(rows))
         stored = dict(zip(names, self.platform.types(rows), strict=True))
         for column, kind in zip(known.columns, known.types, strict=True):
             its = stored.get(column.casefold())
-            if name in self.in_text if kind == ANY else its is None or not is_stored_as(its, kind):
-                return True
-        return False
+            if kind == ANY:
+                if name in self.in_text:
+                    return f"of its column `{column}` no type is known, and {UNTYPED}"
+            elif its is None:
+                return f"no column `{column}` is stored"
+            elif not is_stored_as(its, kind):
+                return f"its column `{column}` is stored as {its} and not as {kind}"
+        return None
 
 
-def _of_copies() -> Callable[[str], bool]:
+def require_stored_as_queried(catalog: Catalog, views: Iterable[View]) -> None:
+    """Refuses views that read others whose values would be taken for other ones.
+
+    Raises:
+        InputError: SM104.
+    """
+    for view in views:
+        for name in reads(catalog, view) if catalog.loose is not None else ():
+            why = None if name in catalog.relations or catalog.loose is None else catalog.loose(name)
+            if why is not None:
+                message = f"`{view.name}` reads `{name}`, which is not stored as its query gives it: {why}"
+                where = f"in a store by `selfmaint import --view {name}`"
+                hint = f"store `{name}` as Parquet, with the types of its query; {where}"
+                raise input_error(Code.COLUMNS_DIFFER, message, hint)
+
+
+UNTYPED = "the file that it is stored in has none"
+
+
+def _of_copies() -> Callable[[str], str | None]:
     return _is_not_asked
 
 
-def _is_not_asked(_name: str) -> bool:
-    return False
+def _is_not_asked(_name: str) -> str | None:
+    return None

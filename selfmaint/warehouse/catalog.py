@@ -90,7 +90,7 @@ class Catalog:
         own: the relations that only views' bodies are over: their rows come from those of others (`own_relations.py`).
         texts: runs the views of which only the text is known over rows at hand; None of what cannot be told.
         queries: by name, the query as it is written of a view that reads views, and what it reads.
-        loose: says of a view whether its rows are stored as other values than its query gives, as texts for numbers.
+        loose: says why a view's rows may be stored as other values than its query gives, as texts for numbers.
     """
 
     program: Program
@@ -108,7 +108,7 @@ class Catalog:
     own: tuple[OwnRelation, ...] = ()
     texts: Texts | None = field(default=None, compare=False, repr=False)
     queries: Callable[[str], TextQuery | None] | None = field(default=None, compare=False, repr=False)
-    loose: Callable[[str], bool] | None = field(default=None, compare=False, repr=False)
+    loose: Callable[[str], str | None] | None = field(default=None, compare=False, repr=False)
     _found: dict[object, tuple[View | None, Any]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
