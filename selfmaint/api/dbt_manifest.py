@@ -265,6 +265,9 @@ class _Project:
         column = arguments.get("column_name") or node.get("column_name")
         reads = list((node.get("depends_on") or {}).get("nodes") or ())
         owner = str(node.get("attached_node") or (reads[-1] if reads else ""))
+        together = arguments.get("combination_of_columns")
+        if owner in found and metadata.get("name") == "unique_combination_of_columns" and together:
+            found[owner].unique.append(tuple(map(str, together)))
         if owner not in found or not isinstance(column, str):
             return
         match metadata.get("name"):

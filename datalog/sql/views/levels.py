@@ -98,6 +98,11 @@ class _Levels:
         texts = [leaf.sql("spark") for leaf in leaves] if sets else self.its.groups()
         if len(texts) != len(leaves):
             raise NoSplitError
+        if not sets:
+            meant = [self._meant(leaf) for leaf in leaves]
+            pairs = zip(leaves, meant, texts, strict=True)
+            texts = [text if its is leaf else its.sql("spark") for leaf, its, text in pairs]
+            leaves = meant
         for leaf, text in zip(leaves, texts, strict=True):
             if leaf.find(exp.Column) is None or leaf.find(exp.Query, exp.AggFunc):
                 raise NoSplitError
@@ -109,6 +114,19 @@ class _Levels:
         if not made.expressions:
             raise NoSplitError
         return f" GROUP BY {sql_text(made.transform(self._renamed), pretty=False)}"
+
+    def _meant(self, leaf: exp.Expr) -> exp.Expr:
+        """What is grouped by: a place of the select list, or a name of it that no column has, is what stands there."""
+        items = self.its.tree.expressions
+        if isinstance(leaf, exp.Literal) and leaf.is_int and 0 < int(leaf.name) <= len(items):
+            found: exp.Expr = items[int(leaf.name) - 1].unalias()
+            return found
+        named = [item for item in items if isinstance(item, exp.Alias) and item.alias == leaf.name]
+        if not isinstance(leaf, exp.Column) or leaf.table or len(named) != 1:
+            return leaf
+        behind = (TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY)
+        query, _ = self.its.selecting([leaf.sql("spark")], without=behind)
+        return leaf if self.types(query) is not None else named[0].this
 
     def _renamed(self, node: exp.Expr) -> exp.Expr:
         return exp.column(self.groups[node.sql()]) if isinstance(node, exp.Column) else node

@@ -273,6 +273,18 @@ def test_double_quotes_are_of_names_where_dbt_compiled_for_another_engine(tmp_pa
     assert "was compiled for `postgres`; its SQL is read as Spark's" in warning.message
 
 
+def test_columns_that_dbt_utils_says_are_unique_together_are_a_key(tmp_path: Path) -> None:
+    path, orders = manifest(tmp_path), "source.p.raw.orders"
+    data = json.loads(path.read_text(encoding="utf-8"))
+    together = data_test("unique_combination_of_columns", orders, "id")
+    together["test_metadata"]["kwargs"] = {"combination_of_columns": ["id", "customer_id"]}
+    together["column_name"] = None
+    data["nodes"] |= {"test.1": together, "test.10": data_test("not_null", orders, "customer_id")}
+    path.write_text(json.dumps(data), encoding="utf-8")
+    declared = {one.name: show(one) for one in read_dbt_manifest(path).declarations}
+    assert " key(id, customer_id)" in declared["raw.orders"]
+
+
 def test_a_dbt_project(tmp_path: Path) -> None:
     found = read_dbt_manifest(manifest(tmp_path))
     declared = {one.name: show(one) for one in found.declarations}
