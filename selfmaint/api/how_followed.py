@@ -98,6 +98,27 @@ def is_run(query: Query, tables: Mapping[str, Table]) -> bool:
     return True
 
 
+def why_not_run(view: View, tables: Mapping[str, Table]) -> str | None:
+    """Why DuckDB does not run a view that is known by its text, as far as that is told without its rows."""
+    from datalog.sql.duckdb import UnlikeSparkError  # noqa: PLC0415 - see above
+    from datalog.sql.duckdb.plans import query_of_plan  # noqa: PLC0415 - see above
+
+    text = view.definition.query if isinstance(view.definition, OpaqueView) else None
+    if not isinstance(text, TextQuery) or not all(name in tables for name in text.relations):
+        return None
+    types = {name: tables[name].types for name in text.relations}
+    try:
+        query = plan_of_text(text, tables)
+        if any(ANY in its for its in types.values()):
+            return None
+        query_of_plan(query, {name: name for name in types}, types)
+    except UnknownShapeError as unknown:
+        return str(unknown)
+    except UnlikeSparkError as unlike:
+        return f"DuckDB is not known to compute the same for {unlike}"
+    return None
+
+
 def sums_of_doubles(query: Query, tables: Mapping[str, Table]) -> frozenset[int]:
     """The columns of a query that are sums and averages of doubles, or may be."""
     return inexact_sums(query.plan, kinds_of(query, tables))

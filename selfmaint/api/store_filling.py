@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING
 from datalog.diagnostics import Diagnostic
 from selfmaint.api.apply import as_declared
 from selfmaint.api.columns import Columns, columns_of
+from selfmaint.api.file_settings import EngineKind
+from selfmaint.api.how_followed import why_not_run
 from selfmaint.api.moved import dated, of_contents
+from selfmaint.api.over_views import tables_known
 from selfmaint.api.places import Location
 from selfmaint.api.platform import Platform, with_counts
 from selfmaint.api.store import OpenStore, above, changing, require_unedited, said_of
@@ -253,6 +256,8 @@ def _computed(
     if not views:
         return {}
     engine, columns = platform.engine, columns_of(catalog)
+    if engine.name == EngineKind.DUCKDB:
+        _require_run(catalog, views)
     # Nothing is known of the sources: what the store holds may be what is to be repaired.
     empty = {v.name: engine.load((), columns[v.name].names, columns[v.name].types) for v in catalog.views}
     facts = {catalog.view(n).predicate: rows for n, rows in with_counts(platform, catalog, empty).items()}
@@ -265,6 +270,16 @@ def _computed(
         for n, r in found.items()
     }
     return {predicate.name: rows for predicate, rows in as_declared(catalog, bags, platform).items()}
+
+
+def _require_run(catalog: Catalog, views: Sequence[View]) -> None:
+    """Refuses all texts that DuckDB does not run, before anything is read."""
+    from selfmaint.duckdb.text_views import refused_view  # noqa: PLC0415 - where there is DuckDB
+
+    whys = {view.name: why_not_run(view, tables_known(catalog)) for view in views if not view.is_decided}
+    refused = [refused_view(name, why) for name, why in whys.items() if why is not None]
+    if refused:
+        raise InputError([one for error in refused for one in error.diagnostics])
 
 
 def _made(

@@ -33,7 +33,7 @@ def text_rows(
         numbers = dict(query.outputs)
         wanted = [name.casefold() for name in columns or numbers]
         if sorted(wanted) != sorted(numbers):
-            raise _refused(view, "it gives other columns than are stored")
+            raise refused_view(view.name, "it gives other columns than are stored")
         arranged = Query(query.plan, tuple((name, numbers[name]) for name in wanted))
         tree, types = query_of_plan(
             arranged,
@@ -41,12 +41,13 @@ def text_rows(
             {name: one.types for name, one in given.items()},
         )
     except UnknownShapeError as unknown:
-        raise _refused(view, str(unknown)) from unknown
+        raise refused_view(view.name, str(unknown)) from unknown
     except UnlikeSparkError as unlike:
-        raise _refused(view, f"DuckDB is not known to compute the same for {unlike}") from unlike
+        raise refused_view(view.name, f"DuckDB is not known to compute the same for {unlike}") from unlike
     found = database.table(tree, types, [one.stored.name for one in given.values()])
     return Relation(found, tuple(columns or wanted))
 
 
-def _refused(view: OpaqueView, why: str) -> InputError:
-    return refused(f"the view `{view.name}` is known by its SQL alone, and not run by DuckDB: {why}")
+def refused_view(name: str, why: str) -> InputError:
+    """The error for a view that only Spark runs."""
+    return refused(f"the view `{name}` is known by its SQL alone, and not run by DuckDB: {why}")
