@@ -37,10 +37,10 @@ KINDS = [ColumnType(TypeName(name)) for name in ("int", "date", "timestamp", "st
             "extract(second from at)",
             "date_part(month, at)",
             "date_part('second', at)",
-            "at + interval 1 day",
+            "at + interval 1 day 2 hours",
         ),
         *("d + interval 1 hour", "d + interval '1-2' year to month", "interval 1 day", "d * interval 1 day"),
-        *("datediff(month, d, d)", "to_date(s, 'yyyy')", "date_add(d, interval 1 day)"),
+        *("datediff(dayofyear, d, d)", "to_date(s, 'yyyy')", "date_add(d, interval 1 day)"),
     ],
 )
 def test_what_is_not_written_out_or_not_known_stays_text(expression: str) -> None:
