@@ -2,7 +2,7 @@
 
     date_trunc('MM', at)             its unit is taken for a name: that of a column looks alike
     date_format(at, 'yyyy-MM')       its pattern is translated into another language
-    percentile(a, 0.5, n)            its third argument is lost
+    percentile(a, 0.5, n)            its third argument is lost: then no percentile is taken for one of two
 
 Such calls become calls by name with the arguments that stand there. SQL of other dialects gets Spark's quotes.
 """
@@ -39,26 +39,35 @@ def as_written(tree: exp.Expr, text: str, tokens: Sequence[Token] | None) -> exp
         return tree
     every = sqlglot.tokenize(text, read=SPARK) if tokens is None else tokens
     places = {token.start: number for number, token in enumerate(every)}
+    counts_rows = _counts_rows(every)
 
     for node in found:
         place = places.get(node.meta.get("start", -1))
-        if place is None:
+        if isinstance(node, exp.Quantile):
+            if not counts_rows or isinstance(node, exp.ApproxQuantile):
+                continue
+            made = exp.Anonymous(this="percentile", expressions=[node.this, node.args["quantile"]])
+        elif place is None:
             continue
-        written = _arguments(every[place + 2 :])
-        if isinstance(node, exp.Quantile) and len(written) == 2:  # noqa: PLR2004 - a value and a share
-            continue
-        made = exp.Anonymous(this=every[place].text.lower(), expressions=_given(node, written, text))
+        else:
+            made = exp.Anonymous(
+                this=every[place].text.lower(), expressions=_given(node, every[place + 2 :], text)
+            )
         made.meta.update(node.meta)
         node.replace(made)
         tree = made if node is tree else tree
     return tree
 
 
-def _given(node: exp.Expr, written: Sequence[Sequence[Token]], text: str) -> list[exp.Expr]:
-    """The arguments of a call."""
-    if isinstance(node, exp.Quantile):
-        return [_tree(one, text) for one in written]
-    first, second = written
+def _counts_rows(tokens: Sequence[Token]) -> bool:
+    """Whether some percentile has a third argument: of which call it was is not known any more."""
+    calls = (i for i, one in enumerate(tokens[:-1]) if one.text.lower() == "percentile")
+    return any(tokens[i + 1].token_type in _OPEN and len(_arguments(tokens[i + 2 :])) > 2 for i in calls)  # noqa: PLR2004
+
+
+def _given(node: exp.Expr, tokens: Sequence[Token], text: str) -> list[exp.Expr]:
+    """The arguments of a call with two, of the tokens behind its parenthesis."""
+    first, second = _arguments(tokens)
     kept = node.this.this if isinstance(node.this, exp.TimeStrToTime) else node.this
     return [_tree(first, text), kept] if isinstance(node, exp.TimestampTrunc) else [kept, _tree(second, text)]
 
