@@ -41,6 +41,44 @@ def cast_value(value: Value, to: ColumnType, scale: int | None = None) -> Value:
         raise EvaluationError(f"{value!r} cannot be cast to `{to}`") from None
 
 
+def try_cast_value(value: Value, to: ColumnType) -> Value:
+    """A text as another type's value; null where it is surely none.
+
+    Raises:
+        EvaluationError: it is no text, or spelt so that Spark may have a value.
+    """
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise EvaluationError(f"`try_cast` of {value!r}, which is no text")
+    text = value.strip(_BLANK)
+    try:
+        return _cast(text, to, None)
+    except (ValueError, InvalidOperation, OverflowError):
+        if _may_be_value(text, to):
+            raise EvaluationError(f"{value!r} as `{to}` may be a value in Spark") from None
+        return None
+
+
+def _may_be_value(text: str, kind: ColumnType) -> bool:
+    """Whether a text that is none as it is usually spelt may be a value of a type all the same."""
+    if kind.name.is_integer or kind.name is TypeName.BOOLEAN:
+        return False
+    usual = {TypeName.DECIMAL: _NUMBER.fullmatch, TypeName.DATE: _DAY.match}.get(kind.name, _TIME.fullmatch)
+    return not usual(text) and (not text.isascii() or _MAY_BE[kind.family].match(text) is not None)
+
+
+_BLANK = "".join(map(chr, (*range(0x21), 0x7F)))
+"""What Spark cuts off both ends."""
+_MAY_BE = {
+    "number": re.compile(r"[+-]?(\.?[0-9]|[nNiI])"),
+    "date": re.compile(r"[+-]?[0-9]"),
+    "timestamp": re.compile(r".*[0-9]", re.DOTALL),
+    "timestamp_ntz": re.compile(r".*[0-9]", re.DOTALL),
+}
+"""How texts begin that may be values."""
+
+
 def _cast(value: Value, to: ColumnType, scale: int | None) -> Value:
     match to.name:
         case TypeName.ANY:

@@ -12,7 +12,7 @@ from typing import Any, assert_never
 
 from datalog.analysis.expression_types import expression_type
 from datalog.errors import EvaluationError
-from datalog.evaluate.casts import cast_value, rounded_to
+from datalog.evaluate.casts import cast_value, rounded_to, try_cast_value
 from datalog.evaluate.order import COMPARISONS, is_nan, nan_last
 from datalog.evaluate.strings import STRINGS
 from datalog.evaluate.times import TIMES
@@ -218,12 +218,8 @@ class Scalars:
                 return _negated(self.value(operand))
             case Arithmetic():
                 return self._arithmetic(expression)
-            case Cast(operand, to):
-                found, value = expression_type(operand, self.types), self.value(operand)
-                if found is not None and found.name in _WIDE:  # `coalesce(price, 0)` has a decimal's text
-                    value = cast_value(value, found)
-                scale = found.scale if found is not None and found.name is TypeName.DECIMAL else None
-                return cast_value(value, to, scale)
+            case Cast():
+                return self._cast(expression)
             case Call(function, arguments):
                 if function == "concat":
                     arguments = tuple(Cast(argument, _STRING) for argument in arguments)
@@ -233,6 +229,15 @@ class Scalars:
                 return self.value(chosen)
             case _:
                 assert_never(expression)
+
+    def _cast(self, expression: Cast) -> Value:
+        found, value = expression_type(expression.operand, self.types), self.value(expression.operand)
+        if expression.safe:
+            return try_cast_value(value, expression.type)
+        if found is not None and found.name in _WIDE:  # `coalesce(price, 0)` has a decimal's text
+            value = cast_value(value, found)
+        scale = found.scale if found is not None and found.name is TypeName.DECIMAL else None
+        return cast_value(value, expression.type, scale)
 
     def truth(self, condition: Condition) -> bool | None:
         """Whether a condition is true, false or (None) unknown."""

@@ -73,11 +73,12 @@ class Minus:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """`cast(operand as type)`; an error where the value does not fit."""
+    """`cast(operand as type)`; an error where the value does not fit. If it is `safe`, `try_cast`: null there."""
 
     operand: Expression
     type: ColumnType
     span: Span | None = field(default=None, compare=False, repr=False)
+    safe: bool = False
 
 
 @dataclass(frozen=True, slots=True)

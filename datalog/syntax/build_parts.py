@@ -203,9 +203,12 @@ class ExpressionBuilder:
                     return Aggregate(function, None, False, span)
                 distinct = len(children) > 2  # noqa: PLR2004 - the function, `distinct`, the operand
                 return Aggregate(function, self.expression(children[-1]), distinct, span)
-            case "cast":
-                operand = self.expression(children[0])
-                return Cast(operand, _build_type(cast(Node, children[1]), self.places), span)
+            case "cast" | "try_cast":
+                operand, kind = (
+                    self.expression(children[0]),
+                    _build_type(cast(Node, children[1]), self.places),
+                )
+                return Cast(operand, kind, span, safe=node.data == "try_cast")
             case "case":
                 *branches, otherwise = children
                 return Case(tuple(self._branch(b) for b in branches), self.expression(otherwise), span)

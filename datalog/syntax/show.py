@@ -217,8 +217,8 @@ def _show_expression(expression: Expression, term: Callable[[Term], str]) -> str
             return f"{_operand(left, term)} {operator} {_operand(right, term)}"
         case Minus(operand):
             return f"-({_show_expression(operand, term)})"
-        case Cast(operand, column_type):
-            return f"cast({_show_expression(operand, term)} as {column_type})"
+        case Cast(operand, column_type, safe=safe):
+            return f"{'try_cast' if safe else 'cast'}({_show_expression(operand, term)} as {column_type})"
         case Call(function, arguments):
             return f"{function}({', '.join(_show_expression(argument, term) for argument in arguments)})"
         case Case(branches, otherwise):

@@ -122,9 +122,11 @@ class Trees:
                     return exp.Null()
                 assert not isinstance(found, str)
                 return computed(operator, one, other, found)
-            case Cast(operand, to):
+            case Cast(operand, to, safe=safe):
                 tree, kind = self.typed(operand)
-                of_text = cast_text(tree, settled(to)) if kind == _STRING else None
+                of_text = cast_text(tree, settled(to), safe=safe) if kind == _STRING else None
+                if safe and of_text is None:
+                    raise UnlikeSparkError(f"`try_cast` of `{kind}` to `{to}`")
                 return of_text or as_type(tree, kind, settled(to))
             case Call("nullif", (left, right)):
                 equal = exp.If(this=self.condition(Compared("=", left, right)), true=exp.Null())

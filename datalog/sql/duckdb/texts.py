@@ -118,34 +118,43 @@ def _typed(text: exp.Expr, label: str, kind: ColumnType) -> exp.Expr:
     return unless(exp.Not(this=fits), exp.DPipe(this=said, expression=text.copy()), cast(text, kind))
 
 
-def cast_text(text: exp.Expr, kind: ColumnType) -> exp.Expr | None:
-    """What `cast` makes of a text, spaces around it apart; an error where it is not spelt as usual.
+def cast_text(text: exp.Expr, kind: ColumnType, *, safe: bool = False) -> exp.Expr | None:
+    """What `cast` makes of a text, or `try_cast`; an error where it is spelt so that Spark may have another value.
 
     None of a type that texts are not cast to.
     """
-    if kind.name is TypeName.BOOLEAN:
-        return filled(_TRUTH, text=text, message=f"a text as `{kind}`{CANNOT_HOLD}")
-    pattern = _DIGITS if kind.name is TypeName.DOUBLE else _pattern(kind)
+    pattern = _SPELT.get(kind.name) or _pattern(kind)
     if pattern is None or kind.name is TypeName.FLOAT:
         return None
-    bare = filled("trim(:text, ' ')", text=text)
-    if kind.name is TypeName.DATE:
-        pattern, value = f"{_DAY}([T ].*)?", filled("left(:bare, 10)", bare=bare)
-    else:
-        value = bare
-    said = exp.Literal.string(
-        f"the value as `{kind}` of a text that is spelt otherwise than usual {OTHERWISE}: "
-    )
-    fits = _matches(bare, pattern)
-    return unless(exp.Not(this=fits), exp.DPipe(this=said, expression=text.copy()), cast(value, kind))
+    bare = filled("trim(:text, :blank)", text=text, blank=_BLANK)
+    value = filled("left(:bare, 10)", bare=bare) if kind.name is TypeName.DATE else bare
+    made: exp.Expr = cast(value, kind)
+    if kind.name is TypeName.BOOLEAN:
+        made = filled("lower(:bare) IN ('t', 'true', 'y', 'yes', '1')", bare=bare)
+    elif safe:
+        made = exp.TryCast(this=value, to=made.args["to"])
+    message = f"the value as `{kind}` of a text that is spelt otherwise than usual {OTHERWISE}: "
+    wrong = call("error", exp.DPipe(this=exp.Literal.string(message), expression=text.copy()))
+    ifs = [exp.If(this=_matches(bare, pattern), true=made)]
+    if not safe:
+        return exp.Case(
+            ifs=[exp.If(this=filled(":text IS NULL", text=text), true=exp.Null()), *ifs], default=wrong
+        )
+    may_be = "contains(:text, chr(0))"
+    if not (kind.name.is_integer or kind.name is TypeName.BOOLEAN):
+        may_be += " OR strlen(:text) <> length(:text) OR regexp_matches(:bare, :begin)"
+    begin = {"number": r"^[+-]?(\.?\d|[nNiI])", "date": r"^[+-]?\d"}.get(kind.family, r"\d")
+    doubt = filled(may_be, text=text, bare=bare, begin=begin)
+    return exp.Case(ifs=[*ifs, exp.If(this=doubt, true=cast(wrong, kind))])
 
 
-_DIGITS = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
-_TRUTH = """
-    CASE WHEN lower(trim(:text, ' ')) IN ('t', 'true', 'y', 'yes', '1') THEN TRUE
-    WHEN lower(trim(:text, ' ')) IN ('f', 'false', 'n', 'no', '0') THEN FALSE
-    WHEN :text IS NOT NULL THEN CAST(error(:message || :text) AS BOOLEAN) END
-"""
+_SPELT = {
+    TypeName.BOOLEAN: r"(?i)t|true|y|yes|1|f|false|n|no|0",
+    TypeName.DATE: f"{_DAY}([T ].*)?",
+    TypeName.DOUBLE: r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?",
+}
+_BLANK = "".join(map(chr, (*range(1, 0x21), 0x7F)))
+"""What Spark cuts off both ends of a text, but for the character of code 0."""
 
 
 def _without_exponent(text: exp.Expr) -> exp.Expr:

@@ -314,6 +314,10 @@ class Reader:
                 f"a cast to `{node.to.sql('spark').lower()}`", node, "cast to a simple type"
             )
         operand = self.expression(node.this)
+        if node.args.get("safe") and family(self.variables.type_of(operand)) != "string":
+            raise self.problems.outside(
+                "`try_cast` of other than a text", node, "use `cast`, on values that fit"
+            )
         if isinstance(operand, Constant):
             constant = typed_constant(operand.value, to)
             if constant is not None:
@@ -321,7 +325,7 @@ class Reader:
             if isinstance(operand.value, str) and names_moment(operand.value) and family(to) in _OF_TIME:
                 hint = "write `current_date`, and add days to it"
                 raise self.problems.outside(f"the word `{operand.value.strip()}` as a date", node, hint)
-        return Cast(operand, to, self.problems.source.span_of(node))
+        return Cast(operand, to, self.problems.source.span_of(node), safe=bool(node.args.get("safe")))
 
     def _truth(self, node: exp.Expr) -> Expression:
         """A condition as a value: true, false, or null where it is neither."""

@@ -57,7 +57,7 @@ _ALLOWED: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.Div: frozenset({"this", "expression", "typed", "safe"}),
     exp.Neg: _ONE,
     exp.Cast: frozenset({"this", "to", "_type"}),
-    exp.TryCast: frozenset({"this", "to", "_type"}),
+    exp.TryCast: frozenset({"this", "to", "_type", "safe"}),
     exp.DataType: frozenset({"this", "expressions", "nested"}),
     exp.DataTypeParam: _ONE,
     exp.Coalesce: frozenset({"this", "expressions"}),
@@ -138,7 +138,6 @@ _PARTS: Mapping[str, tuple[str, str]] = {
     "rollup": ("ROLLUP", "one view for each grouping"),
     "cube": ("CUBE", "one view for each grouping"),
     "grouping_sets": ("GROUPING SETS", "one view for each grouping"),
-    "safe": ("`try_cast`", "use `cast`, on values that fit"),
 }
 
 

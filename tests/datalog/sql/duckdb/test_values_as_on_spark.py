@@ -70,6 +70,28 @@ def rows() -> list[Row]:
     return [(number, *row) for number, row in enumerate(zip(*filled, strict=True))]
 
 
+TRIED = [
+    ("int", ["1", " -12 ", "1.5", "", "2147483648", "+5", "1e3"]),
+    ("bigint", ["9223372036854775808", "1_000", "- 5", "12L", "--5", "007", "abc"]),
+    ("decimal(7,2)", ["1", "-1.9", " .5 ", "1.", "123456.78", "abc", ",5"]),
+    ("double", ["1e3", "-0", ".5", "abc", "1.25", "x1", ""]),
+    ("date", ["2026-01-05", "2026-02-30", "2026-01-05 25:00:00", "2026-01-05T10", " 2026-01-05", "abc", ""]),
+    (
+        "timestamp",
+        ["2026-01-05", "2026-01-05 10:11:12", "now", "2026-01-05T10:11:12.5Z", "", "x", "2026-01-05 10:11"],
+    ),
+    (
+        "timestamp_ntz",
+        ["2026-01-05 10:11:12.123456", "2026-01-05 10:11", "epoch", "x", "", "y", "2026-01-05"],
+    ),
+    ("boolean", ["true", "T", "yes", "0", "no ", "2", "tr"]),
+]
+
+
+def tried(texts: list[str]) -> str:
+    return f"case {' '.join(f'when k = {k} then {text!r}' for k, text in enumerate(texts))} end"
+
+
 CREATE = f"create table t (k int, {', '.join(f'{name} {kind}' for name, (kind, _) in COLUMNS.items())});\n"
 NUMBERS = ("i1", "i2", "i4", "i8", "d", "f", "p", "q")
 
@@ -249,6 +271,8 @@ CALLS = [
         "date(cast(w as string))",
     ),
     *(
+        *(f"try_cast(if(k = 6, null, s) as {kind})" for kind in ("int", "bigint", "boolean", "tinyint")),
+        *(f"try_cast({tried(texts)} as {kind})" for kind, texts in TRIED),
         "cast(if(s = '1', s, null) as double)",
         "cast(cast(q as string) as double)",
         "cast(cast(i1 - i1 + 1 as string) as boolean)",
