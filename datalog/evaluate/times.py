@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from datalog.model import Value, WallClock
 from datalog.model.times import DATE_UNITS, SPANS, TIME_UNITS, pattern_parts
 
-_MONTHS = 12
+_MONTHS, _DAYS = 12, 32
+"""Of a year; and more than a month has."""
 
 
 def _time(value: dt.date) -> dt.datetime:
@@ -100,17 +101,18 @@ def _add(unit: str, number: int, value: dt.date) -> dt.datetime:
 
 
 def _between(unit: str, start: dt.date, end: dt.date) -> int:
-    """How many whole units lie between two times."""
+    """How many whole units lie between two times; of months as Java counts: 31 January to 28 February is none."""
     months, micros = SPANS[unit]
     if micros:
         distance = _microseconds(end) - _microseconds(start)
         return abs(distance) // micros * (1 if distance > 0 else -1)
     one, other = _time(start), _time(end)
-    if other < one:
-        return -_between(unit, end, start)
-    whole = (other.year - one.year) * _MONTHS + other.month - one.month
-    whole -= (one.day, one.time()) > (other.day, other.time())
-    return whole // months
+    day = other.date()
+    if day != one.date():  # the last day is a whole one, or does not count
+        day -= dt.timedelta(days=(day > one.date()) * (other.time() < one.time()))
+        day += dt.timedelta(days=(other.date() < one.date()) * (other.time() > one.time()))
+    distance = ((day.year - one.year) * _MONTHS + day.month - one.month) * _DAYS + day.day - one.day
+    return abs(distance) // _DAYS // months * (1 if distance > 0 else -1)
 
 
 TIMES: Mapping[str, Callable[..., Value]] = {

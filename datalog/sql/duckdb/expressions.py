@@ -44,7 +44,7 @@ from datalog.sql.conditions import OPERATORS, Writer
 from datalog.sql.duckdb.functions import called, computed, quotient
 from datalog.sql.duckdb.relations import numbered_items
 from datalog.sql.duckdb.rules import Derived, Types, require_comparable, term_type, without_void
-from datalog.sql.duckdb.texts import cast_text
+from datalog.sql.duckdb.text_casts import cast_text
 from datalog.sql.duckdb.types import (
     DOUBLE,
     SqlType,

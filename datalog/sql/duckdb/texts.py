@@ -14,12 +14,12 @@ from sqlglot import exp
 from datalog.model import ColumnType, TypeName
 from datalog.sql.duckdb.relations import numbered_items
 from datalog.sql.duckdb.templates import filled, selected
-from datalog.sql.duckdb.types import OTHERWISE, call, cast, type_name, unless
+from datalog.sql.duckdb.types import call, cast, type_name, unless
 
 CANNOT_HOLD = ", which cannot hold "
 """What stands before the refused text at the end of an error."""
 _FLOAT = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|NaN|[+-]?Inf(inity)?|[+-]?INF"
-_DAY = r"\d{4}-\d\d-\d\d"
+DAY = r"\d{4}-\d\d-\d\d"
 _ZONE = r"(Z|[+-](0\d|1[0-8]):[0-5]\d)"
 _HOURS = r"[+-](0\d|1[0-8])"
 """A zone as PostgreSQL and DuckDB print it; where no type is declared, Spark need not take such a text for a time."""
@@ -70,22 +70,23 @@ def looks(name: str, place: int) -> exp.Select:
     """
     text = exp.column(f"c{place}", quoted=True)
     tests = [call("bool_and", _looks_like(text, kind)) for kind in INFERRED]
-    tests.append(call("bool_or", _matches(text, _SURELY_TEXT)))
+    tests.append(call("bool_or", matches(text, _SURELY_TEXT)))
     query = selected(f"SELECT 1 FROM :name WHERE c{place} <> ''", name=name)
     return query.select(*numbered_items(tests), append=False, copy=False)
 
 
 def _looks_like(text: exp.Expr, kind: ColumnType) -> exp.Expr:
-    pattern = _pattern(kind)
+    pattern = pattern_of(kind)
     assert pattern is not None
-    matches = _matches(text, pattern)
+    fits = matches(text, pattern)
     if not kind.name.is_integer:
-        return matches
-    template = f":matches AND TRY_CAST(:text AS {type_name(kind)}) IS NOT NULL"
-    return filled(template, matches=matches, text=text)
+        return fits
+    template = f":fits AND TRY_CAST(:text AS {type_name(kind)}) IS NOT NULL"
+    return filled(template, fits=fits, text=text)
 
 
-def _matches(text: exp.Expr, pattern: str) -> exp.Expr:
+def matches(text: exp.Expr, pattern: str) -> exp.Expr:
+    """Whether all of a text fits a pattern."""
     return call("regexp_full_match", text.copy(), exp.Literal.string(pattern))
 
 
@@ -106,55 +107,16 @@ def typed_texts(
 
 
 def _typed(text: exp.Expr, label: str, kind: ColumnType) -> exp.Expr:
-    pattern = _pattern(kind)
+    pattern = pattern_of(kind)
     if pattern is None:
         return text
     if kind.name is TypeName.TIMESTAMP:
-        pattern = f"{pattern}|{_DAY}{_TIME_OF_SECONDS}{_HOURS}"
+        pattern = f"{pattern}|{DAY}{_TIME_OF_SECONDS}{_HOURS}"
     if kind.name is TypeName.DECIMAL:
         text = _without_exponent(text)
-    fits = _matches(text, pattern)
+    fits = matches(text, pattern)
     said = exp.Literal.string(f"column `{label}` is `{kind}`{CANNOT_HOLD}")
     return unless(exp.Not(this=fits), exp.DPipe(this=said, expression=text.copy()), cast(text, kind))
-
-
-def cast_text(text: exp.Expr, kind: ColumnType, *, safe: bool = False) -> exp.Expr | None:
-    """What `cast` makes of a text, or `try_cast`; an error where it is spelt so that Spark may have another value.
-
-    None of a type that texts are not cast to.
-    """
-    pattern = _SPELT.get(kind.name) or _pattern(kind)
-    if pattern is None or kind.name is TypeName.FLOAT:
-        return None
-    bare = filled("trim(:text, :blank)", text=text, blank=_BLANK)
-    value = filled("left(:bare, 10)", bare=bare) if kind.name is TypeName.DATE else bare
-    made: exp.Expr = cast(value, kind)
-    if kind.name is TypeName.BOOLEAN:
-        made = filled("lower(:bare) IN ('t', 'true', 'y', 'yes', '1')", bare=bare)
-    elif safe:
-        made = exp.TryCast(this=value, to=made.args["to"])
-    message = f"the value as `{kind}` of a text that is spelt otherwise than usual {OTHERWISE}: "
-    wrong = call("error", exp.DPipe(this=exp.Literal.string(message), expression=text.copy()))
-    ifs = [exp.If(this=_matches(bare, pattern), true=made)]
-    if not safe:
-        return exp.Case(
-            ifs=[exp.If(this=filled(":text IS NULL", text=text), true=exp.Null()), *ifs], default=wrong
-        )
-    may_be = "contains(:text, chr(0))"
-    if not (kind.name.is_integer or kind.name is TypeName.BOOLEAN):
-        may_be += " OR strlen(:text) <> length(:text) OR regexp_matches(:bare, :begin)"
-    begin = {"number": r"^[+-]?(\.?\d|[nNiI])", "date": r"^[+-]?\d"}.get(kind.family, r"\d")
-    doubt = filled(may_be, text=text, bare=bare, begin=begin)
-    return exp.Case(ifs=[*ifs, exp.If(this=doubt, true=cast(wrong, kind))])
-
-
-_SPELT = {
-    TypeName.BOOLEAN: r"(?i)t|true|y|yes|1|f|false|n|no|0",
-    TypeName.DATE: f"{_DAY}([T ].*)?",
-    TypeName.DOUBLE: r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?",
-}
-_BLANK = "".join(map(chr, (*range(1, 0x21), 0x7F)))
-"""What Spark cuts off both ends of a text, but for the character of code 0."""
 
 
 def _without_exponent(text: exp.Expr) -> exp.Expr:
@@ -169,7 +131,7 @@ _WITHOUT_EXPONENT = r"""
 """
 
 
-def _pattern(kind: ColumnType) -> str | None:
+def pattern_of(kind: ColumnType) -> str | None:
     """What texts of a type look like; None where any text is one."""
     if kind.name.is_integer:
         return r"[+-]?\d+"
@@ -180,7 +142,7 @@ def _pattern(kind: ColumnType) -> str | None:
         TypeName.FLOAT: _FLOAT,
         TypeName.DOUBLE: _FLOAT,
         TypeName.BOOLEAN: r"(?i)true|false",
-        TypeName.DATE: _DAY,
-        TypeName.TIMESTAMP: f"{_DAY}({_TIME}{_ZONE}?)?",
-        TypeName.TIMESTAMP_NTZ: f"{_DAY}{_TIME}?",
+        TypeName.DATE: DAY,
+        TypeName.TIMESTAMP: f"{DAY}({_TIME}{_ZONE}?)?",
+        TypeName.TIMESTAMP_NTZ: f"{DAY}{_TIME}?",
     }.get(kind.name)

@@ -136,7 +136,22 @@ def _between(function: str, arguments: Sequence[Typed]) -> exp.Expr:
     start, end = (_as(function, one, _CLOCK) for one in times)
     if micros:
         return filled(f"((epoch_us(:end) - epoch_us(:start)) // {micros})", start=start, end=end)
-    return filled(f"(datesub('month', :start, :end) // {months})", start=start, end=end)
+    return filled(
+        f"({_MONTHS_BETWEEN} // {months})", start=start, end=filled(_LAST_DAY, start=start, end=end)
+    )
+
+
+_LAST_DAY = """
+    CASE WHEN CAST(:end AS DATE) > CAST(:start AS DATE) AND CAST(:end AS TIME) < CAST(:start AS TIME)
+    THEN CAST(:end AS DATE) - 1
+    WHEN CAST(:end AS DATE) < CAST(:start AS DATE) AND CAST(:end AS TIME) > CAST(:start AS TIME)
+    THEN CAST(:end AS DATE) + 1 ELSE CAST(:end AS DATE) END
+"""
+"""The day of the end, if it is a whole one; else the one towards the start."""
+_MONTHS_BETWEEN = """
+    ((((year(:end) - year(:start)) * 12 + month(:end) - month(:start)) * 32 + day(:end) - day(:start)) // 32)
+"""
+"""As Java's calendar counts whole months: 31 January to 28 February is none."""
 
 
 TIMES_OF: Mapping[str, Callable[[str, Sequence[Typed]], exp.Expr]] = {

@@ -83,6 +83,16 @@ def expressions() -> list[str]:
     found += [
         f"datediff({unit}, {x}, {y})" for unit in ("hour", "day", "month") for x, y in ("ee", "mw", "we")
     ]
+    ends = [f"{way} interval {days} days" for way in "+-" for days in (28, 30, 59, 90, 1461)]
+    late = (
+        "date_trunc('month', if(k in (2, 3), timestamp '2026-01-05', m)) - interval 1 day + interval 10 hours"
+    )
+    found += [
+        f"timestampdiff({unit}, {late}, {late} {far} {sign} interval 1 hour)"
+        for unit in ("month", "quarter", "year")
+        for far in ends
+        for sign in "+-"
+    ]
     found += [f"timestampadd({unit}, n % 11, m)" for unit in units]
     found += [
         f"if(k in (2, 3), {x}, {x} {sign} interval {n})" for x in "mw" for sign in "+-" for n in INTERVALS
