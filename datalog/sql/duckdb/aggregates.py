@@ -19,6 +19,7 @@ from sqlglot import exp
 from datalog.model import ColumnType, TypeName
 from datalog.sql.duckdb.templates import filled
 from datalog.sql.duckdb.types import Typed, UnlikeSparkError, as_double, as_type
+from datalog.sql.duckdb.windows import ordered
 from datalog.sql.views.one_result import sorted_list
 
 if TYPE_CHECKING:
@@ -108,18 +109,18 @@ def _different(tree: exp.Expr, values: Expressions) -> exp.Expr:
 def _joined(tree: exp.Expr, values: Expressions) -> exp.Expr:
     """`listagg`, which has an order."""
     separator = tree.args.get("separator") or exp.Literal.string("")
-    ordered, order = tree.this, []
-    if isinstance(ordered, exp.Order):
-        ordered, order = ordered.this, ordered.expressions
-    is_distinct = isinstance(ordered, exp.Distinct)
-    inside = ordered.expressions[0] if is_distinct else ordered
+    listed, order = tree.this, []
+    if isinstance(listed, exp.Order):
+        listed, order = listed.this, listed.expressions
+    is_distinct = isinstance(listed, exp.Distinct)
+    inside = listed.expressions[0] if is_distinct else listed
     if not order or not _is_text(separator) or (is_distinct and [one.this for one in order] != [inside]):
         raise UnlikeSparkError("`listagg` without an order, or with a separator that is not written out")
     text = as_type(*_exact(inside, values), _STRING)
-    by = [_ordered(_exact(one.this, values)[0], one) for one in order]
-    if not is_distinct and text not in [one.this for one in by]:
+    by = [ordered(_exact(one.this, values)[0], one) for one in order]
+    if not is_distinct:
         by.append(exp.Ordered(this=text.copy(), nulls_first=True))
-    elif is_distinct and text != by[0].this:
+    elif text.unnest() != by[0].this.unnest():
         raise UnlikeSparkError("`listagg` of different values that are no texts")
     return _texts_together(text, separator, by, is_distinct=is_distinct)
 
@@ -131,23 +132,18 @@ def _sorted_list(tree: exp.Expr, values: Expressions) -> exp.Expr:
     text, kind = values.value(collected.this)
     if kind != _STRING:
         raise UnlikeSparkError(f"a list of `{kind}` as a text")
-    by = [exp.Ordered(this=text.copy(), nulls_first=True)]
+    by: list[exp.Expr] = [exp.Ordered(this=text.copy(), nulls_first=True)]
     is_distinct = isinstance(collected, exp.ArrayUniqueAgg)
     together = _texts_together(text, separator, by, is_distinct=is_distinct)
     return filled("coalesce(:together, '')", together=together)
 
 
 def _texts_together(
-    text: exp.Expr, separator: exp.Expr, by: list[exp.Ordered], *, is_distinct: bool
+    text: exp.Expr, separator: exp.Expr, by: list[exp.Expr], *, is_distinct: bool
 ) -> exp.Expr:
     inside = exp.Distinct(expressions=[text]) if is_distinct else text
-    ordered = exp.Order(this=separator.copy(), expressions=by)
-    return exp.Anonymous(this="string_agg", expressions=[inside, ordered])
-
-
-def _ordered(tree: exp.Expr, one: exp.Expr) -> exp.Ordered:
-    down, first = bool(one.args.get("desc")), one.args.get("nulls_first")
-    return exp.Ordered(this=tree, desc=down, nulls_first=not down if first is None else first)
+    arranged = exp.Order(this=separator.copy(), expressions=by)
+    return exp.Anonymous(this="string_agg", expressions=[inside, arranged])
 
 
 def _of_extreme(tree: exp.Expr, values: Expressions) -> Typed:

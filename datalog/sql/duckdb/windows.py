@@ -43,7 +43,7 @@ def windowed(tree: exp.Window, values: Expressions) -> Typed:
     """
     partition = [values.value(one)[0] for one in tree.args.get("partition_by") or ()]
     order = tree.args.get("order")
-    by = [_ordered(one, values) for one in order.expressions] if order is not None else []
+    by = [ordered(values.value(one.this)[0], one) for one in order.expressions] if order is not None else []
     spec = _spec(tree.args.get("spec"))
 
     def over(call: exp.Expr) -> exp.Expr:
@@ -79,12 +79,11 @@ def _value(call: exp.Expr, values: Expressions, over: Callable[[exp.Expr], exp.E
     return over(exp.Anonymous(this=name, expressions=arguments)), kind
 
 
-def _ordered(one: exp.Expr, values: Expressions) -> exp.Expr:
+def ordered(tree: exp.Expr, one: exp.Expr) -> exp.Expr:
+    """A value as part of an order, with nulls where Spark has them."""
     if not isinstance(one, exp.Ordered):
         raise UnlikeSparkError("this order of a window")
-    tree, _ = values.value(one.this)
-    down = bool(one.args.get("desc"))
-    first = one.args.get("nulls_first")
+    down, first = bool(one.args.get("desc")), one.args.get("nulls_first")
     return exp.Ordered(this=exp.Paren(this=tree), desc=down, nulls_first=not down if first is None else first)
 
 
