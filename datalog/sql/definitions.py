@@ -80,11 +80,8 @@ def _expression_tree(expression: Expression, frame: Frame) -> exp.Expr:
         case Minus(operand):
             return exp.Neg(this=exp.Paren(this=_expression_tree(operand, frame)))
         case Cast(operand, column_type, safe=safe):
-            to, inner = (
-                exp.DataType.build(str(column_type), dialect="spark"),
-                _expression_tree(operand, frame),
-            )
-            # Of ANSI mode's cast sqlglot knows nothing: it writes `TRY_CAST` for one that is safe.
+            inner = _expression_tree(operand, frame)
+            to = exp.DataType.build(str(column_type), dialect="spark")
             return exp.TryCast(this=inner, to=to, safe=True) if safe else exp.Cast(this=inner, to=to)
         case Call("like", (text, pattern)):
             return exp.Like(this=_operand(text, frame), expression=_operand(pattern, frame))

@@ -40,8 +40,8 @@ class Columns:
         naming: how a declaration would name the columns of a view that names none, such as `.decl {}.`.
         place: the declaration, or else the view's rule.
         open: whether nothing is known of the columns: those stored are taken as they are.
-        as_text: whether values without a type stay text where they are stored as text: nobody looks at the old
-            values of a view that is recomputed from its SQL, and what inferring types loses would be written.
+        as_text: whether values without a type stay text where they are stored as text: what inferring types loses
+            would be written back. They tell nothing of other views (`stored_types.py`).
         computed: of a view that groups, the types of what is computed: what text is read as where `types` is open.
         of_query: of a view that is known by its text, finds the types that its query gives, `any` if not known.
         wide: positions of columns that are computed: they may be stored as wider decimals.

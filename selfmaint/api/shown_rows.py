@@ -29,10 +29,10 @@ from datalog.model import (
 )
 from datalog.sql.affected import ShownRows, Table, plan_of_text, shown_rows
 from datalog.sql.affected.shown_rows import COME, OLD, STORED
-from selfmaint.api.columns import is_stored_as
 from selfmaint.api.how_followed import is_run, query_of, sums_of_doubles
 from selfmaint.api.over_views import gives_one_result, tables_known
 from selfmaint.api.platform import platform_of
+from selfmaint.api.stored_types import unlike
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict
 from selfmaint.engine.protocol import D, Facts
@@ -128,12 +128,8 @@ class _Rows(Generic[D]):
         names = [name.casefold() for name in self.known.engine.columns(stored)]
         if sorted(names) != sorted(name for name, _ in self.shown.outputs):
             return "other columns are stored than its query has"
-        types = platform_of(self.known.engine).types(stored)
-        right = tables_known(self.known.catalog)[self.view.name].types
-        for (name, _), place, kind in zip(self.shown.outputs, self._places, right, strict=True):
-            if not is_stored_as(types[place], kind):
-                return f"its column `{name}` is stored as {types[place]} and not as {kind}"
-        return None
+        types = dict(zip(names, platform_of(self.known.engine).types(stored), strict=True))
+        return unlike(tables_known(self.known.catalog)[self.view.name], types, all_known=True)
 
     def _may_be_followed(self) -> bool:
         """Whether rows that are not shown may follow those that go."""

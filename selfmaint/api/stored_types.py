@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic
 
-from datalog.model import ANY, OpaqueView
+from datalog.model import ANY, ColumnType, OpaqueView
+from datalog.sql.affected import Table
 from selfmaint.api.columns import is_stored_as
 from selfmaint.api.over_views import tables_known
 from selfmaint.api.platform import Platform
@@ -52,19 +53,29 @@ class StoredTypes(Generic[D]):
             return None
         known, rows = tables_known(self.catalog).get(name), self.contents[name]
         if known is None:
-            return UNTYPED if name in self.in_text else None
-        names = map(str.casefold, self.platform.engine.columns(rows))
-        stored = dict(zip(names, self.platform.types(rows), strict=True))
-        for column, kind in zip(known.columns, known.types, strict=True):
-            its = stored.get(column.casefold())
-            if kind == ANY:
-                if name in self.in_text:
-                    return f"of its column `{column}` no type is known, and {UNTYPED}"
-            elif its is None:
-                return f"no column `{column}` is stored"
-            elif not is_stored_as(its, kind):
-                return f"its column `{column}` is stored as {its} and not as {kind}"
-        return None
+            return "the types of its columns are not known" if name in self.in_text else None
+        stored = dict(zip(self.platform.engine.columns(rows), self.platform.types(rows), strict=True))
+        return unlike(known, stored, all_known=name in self.in_text)
+
+
+def unlike(known: Table, stored: Mapping[str, ColumnType], *, all_known: bool) -> str | None:
+    """Why the stored columns of a view may have other values than its query gives.
+
+    Args:
+        known: what its query gives.
+        stored: types by name.
+        all_known: whether it matters that the type of a column is not known.
+    """
+    types = {name.casefold(): kind for name, kind in stored.items()}
+    for column, kind in zip(known.columns, known.types, strict=True):
+        its = types.get(column.casefold())
+        if its is None:
+            return f"no column `{column}` is stored"
+        if kind == ANY and all_known:
+            return f"the type of its column `{column}` is not known"
+        if kind != ANY and not is_stored_as(its, kind):
+            return f"its column `{column}` is stored as {its} and not as {kind}"
+    return None
 
 
 def require_stored_as_queried(catalog: Catalog, views: Iterable[View]) -> None:
@@ -81,9 +92,6 @@ def require_stored_as_queried(catalog: Catalog, views: Iterable[View]) -> None:
                 where = f"in a store by `selfmaint import --view {name}`"
                 hint = f"store `{name}` as Parquet, with the types of its query; {where}"
                 raise input_error(Code.COLUMNS_DIFFER, message, hint)
-
-
-UNTYPED = "the file that it is stored in has none"
 
 
 def _of_copies() -> Callable[[str], str | None]:

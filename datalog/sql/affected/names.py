@@ -88,10 +88,8 @@ def without_left_out(star: exp.Expr, every: Sequence[Named]) -> tuple[Named, ...
     inside = star.this if isinstance(star, exp.Column) else star
     if any(inside.args.get(part) for part in ("replace", "rename")):
         raise UnknownShapeError("it changes columns of `*`")
-    names, out = (
-        [name for name, _ in every],
-        [one.sql().casefold() for one in inside.args.get("except_") or ()],
-    )
+    names = [name for name, _ in every]
+    out = [one.sql().casefold() for one in inside.args.get("except_") or ()]
     if any(names.count(name) != 1 for name in out):
         raise UnknownShapeError("it leaves a column out of `*` that is not known")
     return tuple((name, number) for name, number in every if name not in out)
