@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Generic
+from typing import TYPE_CHECKING, Generic
 
 from datalog.model import ANY, ColumnType, OpaqueView
-from datalog.sql.affected import Table
 from selfmaint.api.columns import is_stored_as
 from selfmaint.api.over_views import tables_known
 from selfmaint.api.platform import Platform
@@ -19,6 +18,9 @@ from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, input_error
 from selfmaint.fallback.recompute import reads
 from selfmaint.warehouse.catalog import Catalog, View
+
+if TYPE_CHECKING:  # views in rules need no SQL
+    from datalog.sql.affected import Table
 
 
 @dataclass(eq=False)
