@@ -30,12 +30,11 @@ def _over_stored(catalog: Catalog, view: View) -> View | None:
         return None
     if view.name in {*catalog.summands, *catalog.grouped_summands} or isinstance(view.definition, OpaqueView):
         return None
-    if isinstance(view.definition, ViewDefinition) and any(
-        one.name not in catalog.relations for one in view.definition.reads
-    ):
-        return None
     query = catalog.queries(view.name)
     if not isinstance(query, TextQuery) or catalog.relations.keys() >= set(query.relations):
+        return None
+    read = view.definition.reads if isinstance(view.definition, ViewDefinition) else ()
+    if {one.name for one in read} == {*query.relations}:
         return None
     definition = OpaqueView(view.name, query.text, (), view.stored_columns, view.rule.span, query)
     return limited_view(definition, view.stored_columns, Limitation(Outside.OPAQUE, "it is not decided so"))

@@ -55,7 +55,8 @@ def read_by(tables: Sequence[Table], views: Mapping[str, str]) -> dict[str, tupl
 
 
 NOT_SQLITE = re.compile(
-    r"\b(rollup|cube|grouping|(except|intersect|group by)\s+all|median|listagg|distinct \w+, \w+(?=\)))\b|\* except",
+    r"\b(rollup|cube|grouping|(except|intersect|group by)\s+all|qualify|median|listagg|distinct \w+, \w+(?=\)))\b"
+    r"|\* except",
     re.IGNORECASE,
 )
 """What SQLite has not, and what is no function that it can be told."""

@@ -74,11 +74,14 @@ def test_views_over_staging_views_are_what_recomputing_gives(seed: int) -> None:
 BELOW = {
     "u": "select a as p, coalesce(b, 0) as q, c as n from r where a > 0",
     "w": "select f as p, coalesce(d, 9) as area from s",
+    "x": "select a as p, 'r' as source, c as n from r union all select f, 's', e from s",
 }
 VIEWS = {
     "left join": "select w.area, count(distinct u.n) as n, max(u.q) as top from u left join w on w.p = u.q "
     "group by w.area",
     "largest": "select q, max(n) as n, count(distinct n) as m from u group by q",
+    "union and table": "select w.area, x.source, count(*) as n, sum(x.n) as total from x join w on w.p = x.p "
+    "group by w.area, x.source",
     "left out": "select area, max(p) as p from w group by area having count(*) > 1",
 }
 
