@@ -195,13 +195,20 @@ def _deltas(
     found: Mapping[str, Verdict],
     verdicts: Mapping[str, Verdict],
 ) -> dict[str, Delta[D]]:
-    """The changes of the views with a "yes", by branch."""
+    """The changes of the views with a "yes", by branch; of a union that is computed none, for some have no change."""
+    catalog = warehouse.catalog
+    unions = catalog.unions.keys() - catalog.outer.keys()
+
+    def is_promised(name: str, its: SelfMaintainable) -> bool:
+        view = catalog.whole(name)
+        whole = verdicts.get(view)
+        is_computed = its.is_computed or (view in unions and getattr(whole, "is_computed", False))
+        return isinstance(whole, SelfMaintainable) and not is_computed
+
     return {
         name: determined_delta(known, its)
         for name, its in found.items()
-        if isinstance(its, SelfMaintainable)
-        and not its.is_computed
-        and isinstance(verdicts.get(warehouse.catalog.whole(name)), SelfMaintainable)
+        if isinstance(its, SelfMaintainable) and is_promised(name, its)
     }
 
 

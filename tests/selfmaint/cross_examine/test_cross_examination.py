@@ -436,3 +436,30 @@ def test_rows_that_may_stand_twice_are_counted_where_all_are_at_hand(tmp_path: P
     found = stored(100).check(update, cross_examine=budget)
     assert outcomes(found) == {"v": Outcome.NOT_EXAMINED, "w": Outcome.AGREES}
     assert "may stand twice" in found.examined["v"].because
+
+
+TOLD_UNION = """
+create table r (a int not null, b int not null, primary key (a), foreign key (b) references r);
+create table s (f int not null, d int not null, e int not null, primary key (f), foreign key (d) references r);
+create view both as select f, 1 as way, e as its from s union all select f, 2, d from s;
+create view others as select f, 1 as way, d as its from s union all select f, 2, e from s;
+create view joined as select r.a, r.b, s.f, s.d from r join s on r.b = s.f;
+create view all_r as select a, b from r;
+"""
+
+
+def test_a_union_that_is_computed_promises_what_all_its_queries_give(tmp_path: Path) -> None:
+    """One of them keeps its rows, which is no promise of the union."""
+    stored = {
+        "both": rows((1, 1, 1), (1, 2, 2), (2, 1, 3), (2, 2, 1)),
+        "others": rows((1, 1, 2), (1, 2, 1), (2, 1, 1), (2, 2, 3)),
+        "joined": rows((1, 2, 2, 1), (2, 2, 2, 1)),
+        "all_r": rows((1, 2), (2, 2)),
+    }
+    here = build(TOLD_UNION, stored, MemoryEngine())
+    update = Update({"s": rows((2, 1, 1))}, {"s": rows((2, 1, 3))}, effective=False)
+    found = here.check(update, cross_examine=CrossExamination(folder=tmp_path))
+    both = found["both"]
+    assert isinstance(both, SelfMaintainable)
+    assert both.is_computed
+    assert set(outcomes(found).values()) == {Outcome.AGREES}
