@@ -42,11 +42,12 @@ _OF_CALLS = {
     "date_trunc": ColumnType(TypeName.TIMESTAMP),
     **dict.fromkeys(("md5", "replace", "sha2"), _STRING),
     **dict.fromkeys(("initcap", "lpad", "ltrim", "repeat", "reverse", "right", "rpad"), _STRING),
+    **dict.fromkeys(("regexp_extract", "regexp_replace"), _STRING),
     **dict.fromkeys(("rtrim", "sha1", "split_part", "translate"), _STRING),
     **dict.fromkeys(("ascii", "locate"), _INT),
     **dict.fromkeys(("div", "timestampdiff", "unix_seconds", "unix_timestamp"), _BIGINT),
     **dict.fromkeys(("sign", "sqrt"), _DOUBLE),
-    **dict.fromkeys(("isnan", "like"), _BOOLEAN),
+    **dict.fromkeys(("isnan", "like", "rlike"), _BOOLEAN),
     "make_date": ColumnType(TypeName.DATE),
 }
 

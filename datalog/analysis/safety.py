@@ -108,9 +108,7 @@ def _check_negations(rule: Rule, bound: frozenset[Variable]) -> Iterator[Diagnos
 
 
 def _unsafe_head(variable: Variable, rule: Rule, bound: frozenset[Variable]) -> Diagnostic:
-    hint = _near(variable, bound)
-    if not rule.body:
-        hint = "a fact holds constants only"
+    hint = _near(variable, bound) if rule.body else "a fact holds constants only"
     return Diagnostic(
         Code.UNSAFE_HEAD,
         f"unsafe variable `{variable}` in rule head",

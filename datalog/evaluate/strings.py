@@ -5,8 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 
 from datalog.model import Value
+from datalog.model.pattern_trees import Pattern, written
+from datalog.model.patterns import known_pattern, pattern_of_group, replaced
 
 
 def _substring(text: str, position: int, length: int | None = None) -> str:
@@ -63,6 +66,32 @@ def _place(sought: str, text: str, start: int = 1) -> int:
     return text.find(sought, start - 1) + 1
 
 
+_END = r"(?:\Z|(?=\r\n\Z)|(?<!\r)(?=\n\Z)|(?=[\r\u0085\u2028\u2029]\Z))"
+"""Where Java finds the end of a text."""
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: Pattern | None) -> re.Pattern[str]:
+    if pattern is None:
+        raise ValueError
+    return re.compile(written(pattern.tree, lambda code: f"\\U{code:08x}", _END))
+
+
+def _without_matches(text: str, pattern: str, instead: str) -> str:
+    known, parts = replaced(pattern, instead) or (None, ())
+
+    def made(found: re.Match[str]) -> str:
+        return "".join(part if isinstance(part, str) else found[part] or "" for part in parts)
+
+    return _compiled(known).sub(made, text)
+
+
+def _match(text: str, pattern: str, group: int) -> str:
+    """What a group matches first; an empty text where nothing does."""
+    found = _compiled(pattern_of_group(pattern, group)).search(text)
+    return found[group] or "" if found else ""
+
+
 STRINGS: Mapping[str, Callable[..., Value]] = {
     "ascii": lambda text: ord(text[0]) if text else 0,
     "initcap": _initcap,
@@ -73,10 +102,13 @@ STRINGS: Mapping[str, Callable[..., Value]] = {
     "lpad": lambda text, length, padding: _padded(text, length, padding, left=True),
     "ltrim": lambda text: text.lstrip(" "),
     "md5": lambda text: hashlib.md5(text.encode(), usedforsecurity=False).hexdigest(),
+    "regexp_extract": _match,
+    "regexp_replace": _without_matches,
     "repeat": lambda text, times: text * max(times, 0),
     "replace": lambda text, old, new: text.replace(old, new) if old else text,
     "reverse": lambda text: text[::-1],
     "right": lambda text, length: text[-length:] if length > 0 else "",
+    "rlike": lambda text, pattern: _compiled(known_pattern(pattern)).search(text) is not None,
     "rpad": lambda text, length, padding: _padded(text, length, padding, left=False),
     "rtrim": lambda text: text.rstrip(" "),
     "sha1": lambda text: hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest(),

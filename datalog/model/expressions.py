@@ -37,6 +37,8 @@ FUNCTIONS: Mapping[str, tuple[int, int]] = {
     **dict.fromkeys(("div", "pmod", "repeat", "right"), (2, 2)),
     **dict.fromkeys(("lpad", "make_date", "replace", "rpad", "split_part", "translate"), (3, 3)),
     **dict.fromkeys(("timestampadd", "timestampdiff"), (3, 3)),
+    **dict.fromkeys(("regexp_extract", "regexp_replace"), (3, 3)),
+    "rlike": (2, 2),
     "locate": (2, 3),
     "round": (1, 2),
     "substring": (2, 3),

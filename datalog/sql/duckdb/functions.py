@@ -13,6 +13,7 @@ from functools import partial
 from sqlglot import exp
 
 from datalog.model import ANY, MAX_PRECISION, ColumnType, TypeName
+from datalog.sql.duckdb.patterns import PATTERNS_OF
 from datalog.sql.duckdb.strings import STRINGS_OF, texts
 from datalog.sql.duckdb.templates import filled
 from datalog.sql.duckdb.times import TIMES_OF
@@ -292,6 +293,7 @@ _OF: Mapping[str, Callable[[str, Sequence[Typed]], exp.Expr]] = {
     "mod": _remainder,
     "round": _rounded,
     "substring": _substring,
+    **PATTERNS_OF,
     **STRINGS_OF,
     **TIMES_OF,
     **dict.fromkeys(("ceil", "floor"), _whole),

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from datalog.evaluate.times import TIMES
 from datalog.model import Arithmetic, Call, Constant, Expression, Span, Value
+from datalog.model.patterns import known_pattern, pattern_of_group, replaced
 from datalog.model.times import DATE_UNITS, SPANS, TIME_UNITS, pattern_parts
 
 Called = tuple[str, Sequence[exp.Expr]]
@@ -75,10 +76,35 @@ def _datediff(node: exp.Expr) -> Called | None:
     return "datediff", [node.this, node.expression]
 
 
+def _rlike(node: exp.Expr) -> Called | None:
+    is_known = _is_text(node.expression) and known_pattern(node.expression.name) is not None
+    return ("rlike", [node.this, node.expression]) if is_known else None
+
+
+def _regexp_replace(node: exp.Expr) -> Called | None:
+    sought, instead = node.expression, node.args["replacement"]
+    is_known = _is_text(sought) and _is_text(instead) and replaced(sought.name, instead.name) is not None
+    return ("regexp_replace", [node.this, sought, instead]) if is_known else None
+
+
+def _regexp_extract(node: exp.Expr) -> Called | None:
+    sought, group = node.expression, node.args["group"]
+    is_number = isinstance(group, exp.Literal) and group.name.isdecimal()
+    is_known = is_number and _is_text(sought) and pattern_of_group(sought.name, int(group.name)) is not None
+    return ("regexp_extract", [node.this, sought, group]) if is_known else None
+
+
+def _is_text(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Literal) and bool(node.is_string)
+
+
 SHAPED: Mapping[type[exp.Expr], Callable[[exp.Expr], Called | None]] = {
     exp.DateDiff: _datediff,
     exp.Initcap: _initcap,
     exp.Pad: _pad,
+    exp.RegexpExtract: _regexp_extract,
+    exp.RegexpLike: _rlike,
+    exp.RegexpReplace: _regexp_replace,
     exp.Repeat: _parts("repeat", "this", "times"),
     exp.SplitPart: _parts("split_part", "this", "delimiter", "part_index"),
     exp.StrPosition: _parts("locate", "substr", "this", "position"),
@@ -89,6 +115,8 @@ SHAPED: Mapping[type[exp.Expr], Callable[[exp.Expr], Called | None]] = {
     exp.Trim: _trim,
 }
 """What a call of each kind is; None of one that is more than its function."""
+REGULAR = (exp.RegexpExtract, exp.RegexpLike, exp.RegexpReplace)
+"""Those of them whose patterns have to be known."""
 NAMED: Mapping[str, str] = {"btrim": "trim", "make_date": "make_date", "pmod": "pmod"}
 """Functions that are read by the name that they are called by, with their arguments as they stand."""
 

@@ -34,6 +34,7 @@ from datalog.sql.views.calls import (
     CALLS,
     NAMED,
     PARTS,
+    REGULAR,
     SHAPED,
     added,
     added_to_time,
@@ -149,7 +150,8 @@ class Reader:
         else:
             found = SHAPED[type(node)](node)
         if found is None:
-            raise self.problems.outside("this form of a function", node, "write its usual form")
+            what = "this regular expression" if isinstance(node, REGULAR) else "this form of a function"
+            raise self.problems.outside(what, node, "write its usual form")
         return self._checked(found[0], tuple(map(self.expression, found[1])), node)
 
     def _literal(self, node: exp.Literal) -> Value:

@@ -167,6 +167,7 @@ _BY_TYPE: Mapping[type[exp.Expr], _Change] = {
     exp.Monthname: partial(_named_of, exp.Month, calendar.month_abbr[1:]),
     exp.Negative: lambda node: _paren(exp.Neg(this=_paren(node.this))),
     exp.Nvl2: _nvl2,
+    exp.RawString: lambda node: exp.Literal.string(node.name),
     exp.SafeDivide: lambda node: _paren(
         exp.Div(this=_paren(node.this), expression=_if_not_zero(node.expression))
     ),

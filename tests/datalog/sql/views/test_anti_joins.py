@@ -81,8 +81,8 @@ def test_a_table_without_a_key_may_bar() -> None:
         "select id from orders o where not exists (select 1 from payment p where p.amount = o.id)",
         "select id from orders o where not exists (select 1 from payment p where p.order_id = o.id or p.amount = 1)",
         "select id from orders o where not exists (select 1 from payment p where p.order_id <=> o.id)",
-        "select id from orders o where not exists (select 1 from log l where l.order_id = o.id and l.what rlike 'a')",
-        "select o.id from orders o left join log l on l.order_id = o.id and l.what rlike 'a' where l.order_id is null",
+        "select id from orders o where not exists (select 1 from log l where l.order_id = o.id and l.what rlike what)",
+        "select o.id from orders o left join log l on l.order_id = o.id and l.what rlike what where l.order_id is null",
         # condition 3: nulls
         "select id, customer from orders where customer not in (select id from payment)",
         "select id from orders where id not in (select amount from payment)",
