@@ -4,8 +4,8 @@ r"""Regular expressions of Java, of which Spark's functions are, where they mean
 
 They are read to sets of characters, so that each dialect gets what `.`, `\s`, `\d` and `(?i)` are in Java. Source: the
 documentation of `java.util.regex.Pattern`. Not read: what looks around or back, boundaries of words, possessive
-repetitions, classes in classes, names of classes and groups, `^` and `$` inside, and repetitions of what may be empty,
-of which dialects differ.
+repetitions, classes in classes, names of classes and groups, `^` and `$` inside, empty alternatives, and repetitions of
+what may be empty, of which dialects differ.
 """
 
 from __future__ import annotations
@@ -142,6 +142,8 @@ class _Reader:
         parts: list[Node] = []
         while self.next() not in ("", "|", ")"):
             parts.append(self.repeated(self.single()))
+        if not parts:
+            raise _NotKnownError
         return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
 
     def single(self) -> Node:

@@ -186,6 +186,25 @@ class OuterSide:
 
 
 @dataclass(frozen=True, slots=True)
+class FullJoin:
+    """That a view has all rows of what is joined, too, not only those with a partner on the kept side.
+
+    Attributes:
+        own: the columns of the view that have values of the kept side alone.
+        defaults: what these hold in a row without one of the kept side.
+        told: what of a row's columns says that it has one.
+        shown: what the kept side is called.
+        pairs: the columns of the view that the join makes equal, of the kept side and of the other one.
+    """
+
+    own: tuple[int, ...]
+    defaults: tuple[Constant, ...]
+    told: Literal
+    shown: str
+    pairs: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ComputedColumn:
     """A column of a view that is computed from other columns of its rows.
 
@@ -211,6 +230,7 @@ class OuterJoin:
         sides: what is joined, in order: a side may join with those before it.
         computed: the view's columns that are none of the kept side or of what is joined.
         key: of `columns` those that tell the rows of the kept side apart; sides have these; none where all do.
+        full: of a FULL JOIN, in which the one side is alone, and not what it and the kept one have in common.
     """
 
     kept: ViewDefinition
@@ -218,6 +238,7 @@ class OuterJoin:
     sides: tuple[OuterSide, ...] = ()
     computed: tuple[ComputedColumn, ...] = ()
     key: tuple[int, ...] = ()
+    full: FullJoin | None = None
 
     @property
     def parts(self) -> tuple[tuple[ViewDefinition, tuple[int, ...]], ...]:

@@ -12,6 +12,7 @@ from datalog.model import (
     Atom,
     Comparison,
     Constant,
+    FullJoin,
     Literal,
     Negation,
     NullTest,
@@ -32,6 +33,7 @@ from datalog.model.expressions import expression_variables
 from datalog.rewrite.branches import Branch, column
 from selfmaint.warehouse.base_relations import BaseRelation, determined_terms
 from selfmaint.warehouse.computed_columns import without_computed
+from selfmaint.warehouse.full_joins import of_no_side, recombined_full
 from selfmaint.warehouse.views import View, as_part_of
 
 
@@ -59,17 +61,21 @@ def outer_parts(
     """
     shown = {outer.kept.name: "the kept side" if outer.sides else "what is stored"}
     shown |= {side.definition.name: f"the join with `{side.shown}`" for side in outer.sides}
+    if outer.full is not None:
+        (side,) = outer.sides
+        shown = {
+            outer.kept.name: f"those of `{outer.full.shown}`",
+            side.definition.name: f"those of `{side.shown}`",
+        }
     parts = [made[name] for name in shown]
     if any(part.is_counted or not (part.is_decided or part.shown_groups) for part in parts):
         return {}
-    several = [side for side in outer.sides if not _is_one(outer, side, relations)]
-    found = {
-        Branch(
-            outer.kept.name, _selection(view, outer.kept, outer.columns, (), is_set=bool(several)), ()
-        ): made[outer.kept.name]
-    }
+    is_full, told = outer.full is not None, () if outer.full is None else (outer.full.told,)
+    several = [side for side in outer.sides if is_full or not _is_one(outer, side, relations)]
+    selection = _selection(view, outer.kept, outer.columns, told, is_set=bool(several))
+    found = {Branch(outer.kept.name, selection, told): made[outer.kept.name]}
     for side in outer.sides:
-        others = [one for one in several if one is not side]
+        others = [one for one in several if is_full or one is not side]
         selection = _selection(view, side.definition, side.columns, (side.told,), is_set=bool(others))
         found[Branch(side.definition.name, selection, (side.told,))] = made[side.definition.name]
     return {
@@ -99,7 +105,11 @@ def _selection(
 def unlike_any(name: str, outer: OuterJoin) -> Iterator[Rule]:
     """Rules of the rows of a view that it can never have: no partner, and yet other values than then."""
     row = Atom(Predicate(name), tuple(column(i) for i in range(len(outer.names))))
-    for side in outer.sides:
+    joined: list[OuterSide | FullJoin] = [*outer.sides]
+    if outer.full is not None:
+        yield from of_no_side(row, outer.full, outer.sides[0])
+        joined.append(outer.full)
+    for side in joined:
         if isinstance(side.told, Negation):  # that some value is not null: else all are, as they are to be
             continue
         for i, default in zip(side.own, side.defaults, strict=True):
@@ -119,6 +129,8 @@ def recombined(name: str, outer: OuterJoin) -> tuple[Program, Predicate, Predica
     Touched are the rows of which the key of the kept side is that of a row that a part gains or loses. Read are the
     view's stored rows, and of each part, by its name, the rows gained and lost.
     """
+    if outer.full is not None:
+        return recombined_full(name, outer, outer.full)
     row = tuple(column(i) for i in range(len(outer.names)))
     kept = tuple(row[i] for i in outer.key or outer.columns)
     stored, touched = Atom(Predicate(name), row), Atom(Predicate(name, Version.STEP), kept)

@@ -38,6 +38,10 @@ SUMMED_UP = (
     "SELECT c.id, c.n, coalesce(h.k, 0) AS k, CASE WHEN h.k > 1 THEN 'often' END AS kind FROM c "
     "LEFT JOIN (SELECT c, count(*) AS k FROM o GROUP BY c) h ON h.c = c.id"
 )
+FULL = (
+    "SELECT coalesce(a.c, c.id) AS c, a.k, c.n FROM (SELECT c, count(*) AS k FROM o GROUP BY c) a "
+    "FULL JOIN c ON a.c = c.id"
+)
 UNMATCHED = "SELECT c.id, c.n FROM c WHERE NOT EXISTS (SELECT 1 FROM o WHERE o.c = c.id)"
 SO_FAR = "SELECT id, c, t, sum(t) OVER (PARTITION BY c ORDER BY id) AS so_far FROM o"
 LATEST = (
@@ -129,6 +133,10 @@ TOLD = [
     Told(SUMMED_UP, "yes", {(1, "A", 1, None)}, {}, {"o": {(3, 1, 6)}}),
     Told(SUMMED_UP, "yes", {(1, "A", 1, None)}, {"c": {(2, "B")}}, constraint=FOREIGN),
     Told(SUMMED_UP, "yes", {(1, "A", 1, None)}, {"c": {(1, "B")}}, {"c": {(1, "A")}}),
+    Told(FULL, "yes", {(1, 1, "A"), (2, None, "B"), (3, 1, None)}, {"o": {(3, 2, 6)}}),
+    Told(FULL, "yes", {(1, 1, "A"), (2, None, "B"), (3, 1, None)}, {}, {"o": {(3, 3, 6)}}),
+    Told(FULL, "yes", {(1, 1, "A"), (2, None, "B"), (3, 1, None)}, {"c": {(3, "C")}}),
+    Told(FULL, "yes", {(1, 1, "A")}, {"c": {(1, "B")}}, {"c": {(1, "A")}}),
     Told(UNMATCHED, "yes", {(1, "A")}, {"o": {(3, 1, 6)}}, constraint=FOREIGN),
     Told(UNMATCHED, "yes", {(1, "A")}, {}, {"c": {(7, "B")}, "o": {(3, 7, 6)}}, FOREIGN),
     Told(UNMATCHED, "undecided", {(1, "A")}, {}, {"o": {(3, 7, 6)}}, FOREIGN),

@@ -112,6 +112,39 @@ def _outer(kind: str) -> Callable[[Random], str]:
     return made
 
 
+def _full(random: Random) -> str:
+    """All rows of two tables, or groups of these, joined by `=` of columns that are shown mostly."""
+    if random.random() < 0.5:
+        b, f = random.choice([("b", "f"), ("b", "d"), ("a", "f"), ("c", "e")])
+        keys = random.choice(
+            [[f"r.{b}", f"s.{f}"], [f"coalesce(r.{b}, s.{f}) as k"], [f"r.{b} as k", f"s.{f} as l"]]
+        )
+        its = [
+            "r.a as key_r",
+            "s.f as key_s",
+            "r.c as x",
+            "coalesce(s.e, 0) as y",
+            "r.c + 1 as z",
+            "r.c + s.e as w",
+        ]
+        shown = [*keys, *(one for one in its if random.random() < 0.8)]
+        return f"select {', '.join(shown)} from r full join s on r.{b} = s.{f}"
+    left, right = random.choice(["b", "c", "a"]), random.choice(["d", "e", "f"])
+    where, having = random.choice(["", " where c > 1"]), random.choice(["", " having count(*) > 1"])
+    of = f"select {left} as k, count(*) as n, sum(c) as t, max(a) as x from r{where} group by {left}"
+    to = f"select {right} as k, count(*) as m, min(f) as y from s group by {right}{having}"
+    its = ["p.n", "coalesce(q.m, 0) as m", "p.t", "p.x", "q.y"]
+    its = [one for one in its if random.random() < 0.8] or its
+    if len(its) > 3:
+        its += [
+            random.choice(["p.n - q.m as w", "coalesce(p.n, 0) + coalesce(q.m, 0) as v", "p.x + q.y as u"])
+        ]
+    on, key = random.choice(
+        [("on p.k = q.k", "coalesce(p.k, q.k) as k"), ("on p.k = q.k", "p.k, q.k as l"), ("using (k)", "k")]
+    )
+    return f"select {key}, {', '.join(its)} from ({of}) p full join ({to}) q {on}"
+
+
 def _looked_up(random: Random) -> str:
     """Rows with what one or two LEFT JOINs find for them, keys and what tells partners shown mostly."""
     on = [
@@ -550,6 +583,7 @@ SHAPES: dict[str, Callable[[Random], str | Views]] = {
     "LEFT JOIN": _outer("left"),
     "RIGHT JOIN": _outer("right"),
     "FULL JOIN": _outer("full"),
+    "FULL JOINs that tell": _full,
     "LEFT JOINs that tell": _looked_up,
     "rows without a match": _unmatched,
     "groups of a LEFT JOIN": _totalled,

@@ -14,6 +14,7 @@ from datalog.model import (
     Aggregate,
     AggregateFunction,
     Call,
+    ColumnType,
     Comparison,
     Condition,
     Constant,
@@ -72,18 +73,7 @@ class Columns:
 
     def default(self, what: Expression) -> Constant | None:
         """What a column of a side holds in a row without a partner; None if no literal can compare with that."""
-        nulls: dict[Variable, Value] = dict.fromkeys(expression_variables([what]))
-        operand = what.operand if isinstance(what, Aggregate) else what
-        try:
-            value = 1 if operand is None else Scalars(self.its.reader.variables.types, nulls).value(operand)
-        except EvaluationError:
-            return None
-        function = what.function if isinstance(what, Aggregate) else None
-        if function is AggregateFunction.COUNT:
-            return Constant(0 if value is None else 1)
-        is_average = function is AggregateFunction.AVG and value is not None
-        is_mixed = value is not None and expression_type(what, self.its.reader.variables.types) in (None, ANY)
-        return None if is_average or is_mixed or is_nan(value) else Constant(value)
+        return value_without(what, self.its.reader.variables.types)
 
     def without_coalesce(self, what: Expression, *, is_grouped: bool) -> tuple[Expression, Constant | None]:
         """What is never null in a row that has a partner in place of its `coalesce` with a constant, and that constant.
@@ -177,6 +167,22 @@ class Columns:
         draft = Draft(body, tuple(outputs), filters, groups, having)
         made = with_conditions(draft, tests, self.its.reader.variables)
         return made if made.groups is None else replace(made, groups=tuple(dict.fromkeys(made.groups)))
+
+
+def value_without(what: Expression, types: Mapping[Variable, ColumnType]) -> Constant | None:
+    """What a column of a side holds in a row that has none of it; None if no literal can compare with that."""
+    nulls: dict[Variable, Value] = dict.fromkeys(expression_variables([what]))
+    operand = what.operand if isinstance(what, Aggregate) else what
+    try:
+        value = 1 if operand is None else Scalars(types, nulls).value(operand)
+    except EvaluationError:
+        return None
+    function = what.function if isinstance(what, Aggregate) else None
+    if function is AggregateFunction.COUNT:
+        return Constant(0 if value is None else 1)
+    is_average = function is AggregateFunction.AVG and value is not None
+    is_mixed = value is not None and expression_type(what, types) in (None, ANY)
+    return None if is_average or is_mixed or is_nan(value) else Constant(value)
 
 
 def _written(columns: Mapping[Variable, Expression], what: Expression) -> Expression:

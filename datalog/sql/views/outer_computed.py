@@ -47,17 +47,17 @@ def computed_value(
     for i, whole, plain, given, number in shown:
         values.setdefault(repr(whole), column(i))
         if given is not None and number in told:
-            values.setdefault(repr(plain), _with_partner(told[number], column(i)))
+            values.setdefault(repr(plain), with_partner(told[number], column(i)))
     for number, columns in its.grouped.items():
         inner = {repr(w): values[repr(one)] for one, w in columns.items() if repr(one) in values}
         for one, whats in columns.items():
             found = expressed_by(whats, inner)
             if repr(one) not in values and found is not None and number in told:
-                values[repr(one)] = _with_partner(told[number], found)
+                values[repr(one)] = with_partner(told[number], found)
     return expressed_by(what, values)
 
 
-def _with_partner(told: Literal, value: Expression) -> Expression:
+def with_partner(told: Literal, value: Expression) -> Expression:
     """A value in rows that have a partner; in others null."""
     match told:
         case NullTest(term, negated):

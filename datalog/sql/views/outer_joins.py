@@ -51,6 +51,7 @@ from datalog.model import (
 from datalog.rewrite.branches import column
 from datalog.sql.views.blocks import named_block
 from datalog.sql.views.conditions import some_value
+from datalog.sql.views.full_joins import full_join, is_full_join
 from datalog.sql.views.innermost import innermost
 from datalog.sql.views.outer_columns import Columns
 from datalog.sql.views.outer_computed import computed_value
@@ -93,6 +94,9 @@ def outer_join(reader: QueryReader, tree: exp.Expr, view: str, columns: Sequence
         select, reader = innermost(tree, reader)
         if not isinstance(select, exp.Select) or not any(j.side for j in select.args.get("joins") or ()):
             return None
+        if is_full_join(select):
+            full = full_join(reader, select, view, columns)
+            return None if full is None or reader.problems.found else Told(*full)
         _turn(select)
         report_outside(tree, reader.problems)
         if reader.problems.found:

@@ -8,7 +8,7 @@ A grouped query that is joined stands as a table of its columns, `query.n`, whic
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -29,9 +29,9 @@ from datalog.model import (
     variables_of,
 )
 from datalog.sql.views.conditions import conjuncts
-from datalog.sql.views.joins import Piece, ReadSource, has_partner, join_pair
+from datalog.sql.views.joins import Declared, Piece, ReadSource, has_partner, join_pair
 from datalog.sql.views.query import QueryReader
-from datalog.sql.views.scope import Scope, Source
+from datalog.sql.views.scope import Scope, Source, Variables
 from datalog.sql.views.select import conditions_of
 
 
@@ -84,7 +84,7 @@ class Sides:
             alternatives = read(tree)
             (piece, *others) = alternatives
             is_left = number > 0 and joins[number - 1].side == "LEFT"
-            may_group = piece.draft.groups is None or (is_left and _may_be_joined(piece))
+            may_group = piece.draft.groups is None or (is_left and may_be_joined(piece))
             if others or piece.distinct or not may_group:
                 shown = f" `{tree.alias_or_name}`" if tree.alias_or_name else ""
                 raise NotToldError(f"make the query{shown} that is joined a materialized view of its own")
@@ -116,16 +116,10 @@ class Sides:
 
     def _add(self, number: int, piece: Piece) -> None:
         """Takes a source up; one that groups with variables for its columns."""
+        piece, columns = as_table(piece, self.reader.variables)
         if piece.draft.groups is not None:
-            (source,) = piece.scope.sources
-            variables, columns = self.reader.variables, list[tuple[str, Expression]]()
-            self.grouped[number] = {}
-            for name, what in source.columns:
-                variable = variables.fresh(name, variables.type_of(what) or ANY)
-                self.grouped[number][variable] = what
-                columns.append((name, variable))
-            piece = replace(piece, scope=Scope((Source(source.alias, tuple(columns)),)))
-            self.owners.update(dict.fromkeys(self.grouped[number], number))
+            self.grouped[number] = columns
+            self.owners.update(dict.fromkeys(columns, number))
         self.pieces.append(piece)
         self.owners.update(dict.fromkeys(variables_of(piece.draft.body), number))
 
@@ -236,18 +230,45 @@ class Sides:
             return False
         if any(isinstance(c, Compared) and variable in (c.left, c.right) for c in self.sides[number]):
             return True
-        its = self.grouped.get(number, {}).get(variable)
-        if isinstance(its, Aggregate):
-            is_count = its.function is AggregateFunction.COUNT
-            return is_count or (its.operand is not None and self.has_some(its.operand, number))
-        variable = its if isinstance(its, Variable) else variable
-        for atom in self.pieces[number].draft.body:
-            table = self.reader.relations.declared(atom.predicate.name) if isinstance(atom, Atom) else None
-            if table is not None and isinstance(atom, Atom) and variable in atom.terms:
-                return table.is_not_null(atom.terms.index(variable))
-        return False
+        grouped = self.grouped.get(number, {})
+        its = grouped.get(variable)
+        if isinstance(its, Aggregate) and its.operand is not None and self.has_some(its.operand, number):
+            return True
+        return is_never_null(variable, self.pieces[number], grouped, self.reader.relations.declared)
 
 
-def _may_be_joined(piece: Piece) -> bool:
+def as_table(piece: Piece, variables: Variables) -> tuple[Piece, dict[Variable, Expression]]:
+    """A source; one that groups with variables for its columns, and what these are."""
+    if piece.draft.groups is None:
+        return piece, {}
+    (source,) = piece.scope.sources
+    found = dict[Variable, Expression]()
+    columns = list[tuple[str, Expression]]()
+    for name, what in source.columns:
+        variable = variables.fresh(name, variables.type_of(what) or ANY)
+        found[variable] = what
+        columns.append((name, variable))
+    return replace(piece, scope=Scope((Source(source.alias, tuple(columns)),))), found
+
+
+def is_never_null(
+    variable: Variable, piece: Piece, columns: Mapping[Variable, Expression], declared: Declared
+) -> bool:
+    """Whether a column of a source is null in none of its rows; of one that groups, `columns` are what its are."""
+    its = columns.get(variable)
+    if isinstance(its, Aggregate):
+        return its.function is AggregateFunction.COUNT or (
+            its.operand is not None
+            and is_some(its.operand, lambda one: is_never_null(one, piece, columns, declared))
+        )
+    variable = its if isinstance(its, Variable) else variable
+    for atom in piece.draft.body:
+        table = declared(atom.predicate.name) if isinstance(atom, Atom) else None
+        if table is not None and isinstance(atom, Atom) and variable in atom.terms:
+            return table.is_not_null(atom.terms.index(variable))
+    return False
+
+
+def may_be_joined(piece: Piece) -> bool:
     """Whether a grouped query has no row of no rows, and stands as one source."""
     return bool(piece.draft.groups) and len(piece.scope.sources) == 1 and not piece.conditions

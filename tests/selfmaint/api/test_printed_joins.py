@@ -1,4 +1,4 @@
-"""What `selfmaint sql` prints for views with LEFT JOINs and of rows without a match, run on DuckDB against data.
+"""What `selfmaint sql` prints for views with outer joins and of rows without a match, run on DuckDB against data.
 
 Oracles: the view's own text over all rows after the update, and for what rows of tests mean, `check`.
 """
@@ -48,6 +48,11 @@ VIEWS = {
     "model": """select c.id, c.name, coalesce(h.k, 0) as k, h.s, case when h.k > 1 then 'more' end as kind
         from customer c left join (select customer, count(*) as k, sum(total) as s from orders group by customer) h
         on h.customer = c.id""",
+    "full": """select o.id, o.customer, o.total, c.id as c, c.name from orders o
+        full join customer c on c.id = o.customer""",
+    "full groups": """select coalesce(a.k, b.k) as k, a.n, coalesce(b.m, 0) as m, a.n - b.m as more
+        from (select customer as k, count(*) as n from orders group by customer) a full join
+        (select region as k, count(*) as m from customer group by region) b on a.k = b.k""",
     "means": """select customer, count(*) as k, sum(total) as s, sum(total) / count(*) as m
         from orders group by customer""",
     "no lines": """select id, customer, total from orders o
