@@ -508,6 +508,23 @@ def _scalar(random: Random) -> str:
     return f"select {_items(random, 'a', 'b', 'c')} from r where c >= {value}"
 
 
+def _scalars(random: Random) -> str:
+    """Aggregates of the rows that belong to a row, counted ones mostly."""
+    on = random.choice(
+        ["s.d = r.b", "s.f = r.b", "d = r.b", "s.d = r.b and e > 1", "s.d = r.b and s.e = r.c"]
+    )
+    of = [
+        f"(select count(*) from s where {on}) as n",
+        f"coalesce((select sum(e) from s where {on}), 0) as t",
+        f"(select min(f) from s where {on}) as m",
+        f"(select count(*) from s where {on}) > 1 as many",
+        f"(select max(e) + count(e) from s where {on}) as x",
+    ]
+    its = [one for one in of if random.random() < 0.5] or of[:1]
+    keys = random.choice(["a, b", "r.a, r.b", "a, b, c", "r.a, r.c"])
+    return f"select {keys}, {', '.join(its)} from r{_where(random, 'r.', 0.3)}"
+
+
 def _of_three(random: Random) -> str:
     items = _items(random, "r.a", "r.c", "s.f", "s.e", "w.k", "w.n")
     on = random.choice(["s.d = w.k", "s.d = w.k", "s.e = w.k"])
@@ -594,6 +611,7 @@ SHAPES: dict[str, Callable[[Random], str | Views]] = {
     "IN (SELECT)": _among(""),
     "NOT IN (SELECT)": _among("not "),
     "scalar subquery": _scalar,
+    "scalar subqueries that tell": _scalars,
     "COUNT, SUM": _grouped("count(*)", "sum({})", "count({})", "sum({}) + count(*)"),
     "aggregates of several columns": _of_several,
     "MIN, MAX": _grouped("min({})", "max({})"),

@@ -59,6 +59,7 @@ from datalog.sql.views.outer_sources import NotToldError, Sides
 from datalog.sql.views.outside import report_outside
 from datalog.sql.views.query import QueryReader
 from datalog.sql.views.row_keys import RowKeys
+from datalog.sql.views.scalar_subqueries import join_scalars
 from datalog.sql.views.scope import Draft
 from datalog.sql.views.select import groups_of, is_grouped, items_of
 from datalog.sql.views.semi_joins import taken_out
@@ -92,7 +93,10 @@ def outer_join(reader: QueryReader, tree: exp.Expr, view: str, columns: Sequence
     tree = tree.copy()
     try:
         select, reader = innermost(tree, reader)
-        if not isinstance(select, exp.Select) or not any(j.side for j in select.args.get("joins") or ()):
+        if not isinstance(select, exp.Select):
+            return None
+        join_scalars(select)
+        if not any(j.side for j in select.args.get("joins") or ()):
             return None
         if is_full_join(select):
             full = full_join(reader, select, view, columns)
