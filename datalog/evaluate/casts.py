@@ -15,10 +15,11 @@ _EXACT = Context(prec=200)
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?![^ T])")
+_OFFSET = r"(Z|[+-]((0[0-9]|1[0-7]):[0-5][0-9]|18:00))"
 _TIME = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?"
+    rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}([ T][0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}}(\.[0-9]{{1,6}})?{_OFFSET}?)?)?"
 )
-_ZONE = re.compile(r"(Z|[+-][0-9]{2}:[0-9]{2}) *$")
+_ZONE = re.compile(f"{_OFFSET} *$")
 """Texts as they are usually spelt: Spark takes others, too."""
 
 
@@ -51,7 +52,9 @@ def try_cast_value(value: Value, to: ColumnType) -> Value:
         return None
     if not isinstance(value, str):
         raise EvaluationError(f"`try_cast` of {value!r}, which is no text")
-    text = value.strip(_BLANK)
+    if to.name is TypeName.STRING:
+        return value
+    text = value.strip(_BLANK if to.name in _FRACTIONS else f"{_BLANK}\x7f")
     try:
         return _cast(text, to, None)
     except (ValueError, InvalidOperation, OverflowError):
@@ -64,12 +67,15 @@ def _may_be_value(text: str, kind: ColumnType) -> bool:
     """Whether a text that is none as it is usually spelt may be a value of a type all the same."""
     if kind.name.is_integer or kind.name is TypeName.BOOLEAN:
         return False
+    if text.startswith("0000"):  # a year that is none in Python
+        return True
     usual = {TypeName.DECIMAL: _NUMBER.fullmatch, TypeName.DATE: _DAY.match}.get(kind.name, _TIME.fullmatch)
     return not usual(text) and (not text.isascii() or _MAY_BE[kind.family].match(text) is not None)
 
 
-_BLANK = "".join(map(chr, (*range(0x21), 0x7F)))
-"""What Spark cuts off both ends."""
+_BLANK = "".join(map(chr, range(0x21)))
+"""What Spark cuts off both ends; of texts that are to be no fractions also the character of code 127."""
+_FRACTIONS = (TypeName.DECIMAL, TypeName.FLOAT, TypeName.DOUBLE)
 _MAY_BE = {
     "number": re.compile(r"[+-]?(\.?[0-9]|[nNiI])"),
     "date": re.compile(r"[+-]?[0-9]"),
@@ -90,9 +96,8 @@ def _cast(value: Value, to: ColumnType, scale: int | None) -> Value:
         case TypeName.TIMESTAMP:
             return _timestamp(value)
         case TypeName.TIMESTAMP_NTZ:
-            if isinstance(value, str) and _ZONE.search(value):
-                raise ValueError
-            return WallClock.of(_timestamp(value))
+            is_zoned = isinstance(value, str) and _TIME.fullmatch(value.strip(" ")) is not None
+            return WallClock.of(_timestamp(_ZONE.sub("", str(value)) if is_zoned else value))
         case TypeName.BOOLEAN:
             return _boolean(value)
         case TypeName.FLOAT | TypeName.DOUBLE:
@@ -129,9 +134,9 @@ def _number(value: Value) -> int | Decimal | float:
 def _decimal(value: Decimal, to: ColumnType) -> Decimal:
     precision, scale = to.decimal_size
     rounded = rounded_to(value, scale)
-    if abs(rounded) >= Decimal(10) ** (precision - scale):
+    if rounded.copy_abs() >= Decimal(10) ** (precision - scale):
         raise ValueError
-    return rounded
+    return rounded or rounded.copy_abs()
 
 
 def rounded_to(value: Decimal, scale: int) -> Decimal:

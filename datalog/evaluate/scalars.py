@@ -215,7 +215,7 @@ class Scalars:
             case Variable() | Aggregate():
                 raise EvaluationError(f"`{expression}` has no value here")
             case Minus(operand):
-                return _negated(self.value(operand))
+                return self._fitting(_negated(self.value(operand)), operand)
             case Arithmetic():
                 return self._arithmetic(expression)
             case Cast():
@@ -223,12 +223,18 @@ class Scalars:
             case Call(function, arguments):
                 if function == "concat":
                     arguments = tuple(Cast(argument, _STRING) for argument in arguments)
-                return call(function, [self.value(argument) for argument in arguments])
+                found = call(function, [self.value(argument) for argument in arguments])
+                return self._fitting(found, arguments[0]) if function == "abs" else found
             case Case(branches, otherwise):
                 chosen = next((e for c, e in branches if self.truth(c)), otherwise)
                 return self.value(chosen)
             case _:
                 assert_never(expression)
+
+    def _fitting(self, value: Value, of: Expression) -> Value:
+        """A value that is of the type of an expression."""
+        _require_fit(value, expression_type(of, self.types))
+        return value
 
     def _cast(self, expression: Cast) -> Value:
         found, value = expression_type(expression.operand, self.types), self.value(expression.operand)
@@ -272,17 +278,23 @@ class Scalars:
             found = expression_type(plain, {})
         as_decimal = found is not None and found.name is TypeName.DECIMAL
         result: int | Decimal | float = _compute(expression.operator, left, right, as_decimal=as_decimal)
-        bits = None if found is None or is_by_values else found.name.bits
-        if bits is not None and not -(2 ** (bits - 1)) <= result < 2 ** (bits - 1):
-            raise EvaluationError(f"{result} does not fit into `{found}`")
-        if found is not None and found.name is TypeName.DECIMAL and found.scale is not None:
-            return rounded_to(Decimal(result), found.scale) if as_decimal else result
+        if not is_by_values:
+            _require_fit(result, found)
+        if found is not None and found.name is TypeName.DECIMAL and found.scale is not None and as_decimal:
+            return cast_value(Decimal(result), found)
         return result
 
 
 def expression_key(expression: Expression) -> str:
     """Tells expressions apart by the types of their constants too: `x / 2` is another one than `x / 2.0`."""
     return repr(expression)
+
+
+def _require_fit(value: Value, kind: ColumnType | None) -> None:
+    """Refuses a whole number that does not fit into a type: Spark computes no such."""
+    bits = None if kind is None else kind.name.bits
+    if bits is not None and isinstance(value, int) and not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
+        raise EvaluationError(f"{value} does not fit into `{kind}`")
 
 
 def _is_number(value: Value) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from datalog.diagnostics import Diagnostic
@@ -10,6 +11,7 @@ from datalog.model import Program
 from selfmaint.api.columns import columns_of
 from selfmaint.api.platform import default_engine, known_families, opened_engine, platform_of, with_counts
 from selfmaint.api.programs import catalog_of
+from selfmaint.api.stored_types import StoredTypes, as_queried
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.errors import InputError
 from selfmaint.fallback.settle import Readable
@@ -109,22 +111,22 @@ def build(  # noqa: PLR0913 - each says another part of a warehouse
     problems: list[Diagnostic] = []
     platform = platform_of(opened_engine(default_engine(engine, spark), spark))
 
-    def fitted(given: Mapping[str, Any] | None, names: list[str], kind: str) -> dict[str, Any]:
+    def fitted(given: Mapping[str, Any] | None, names: Iterable[str], kind: str) -> dict[str, Any]:
         found = {}
         for name, frame in (given or {}).items():
             try:
-                require_known([name], names, kind)
+                require_known([name], [*names], kind)
                 found[name] = platform.fit_rows(frame, columns[name])
             except InputError as error:
                 problems.extend(error.diagnostics)
         return found
 
-    contents = with_counts(platform, schema, fitted(views, [view.name for view in schema.views], "view"))
-    known = fitted(present, [*schema.relations], "base relation")
-    unknown = fitted(absent, [*schema.relations], "base relation")
-    if not problems:
-        problems = known_families(platform, schema, contents, known, unknown).problems
+    stored = as_queried(platform, schema, fitted(views, [view.name for view in schema.views], "view"))
+    contents = with_counts(platform, schema, stored)
+    known, unknown = (fitted(given, schema.relations, "base relation") for given in (present, absent))
+    problems = problems or known_families(platform, schema, contents, known, unknown).problems
     if problems:
         raise InputError(problems)
     readable = {n: s if isinstance(s, Readable) else Readable(s) for n, s in (sources or {}).items()}
-    return Warehouse(schema, platform.engine, contents, known, unknown, readable, effective=effective)
+    typed = replace(schema, loose=StoredTypes(platform, schema, contents, frozenset()))
+    return Warehouse(typed, platform.engine, contents, known, unknown, readable, effective=effective)

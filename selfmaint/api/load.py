@@ -26,7 +26,7 @@ from selfmaint.api.platform import (
     with_counts,
 )
 from selfmaint.api.store import OpenStore, no_snapshots, require_unedited, snapshot_of
-from selfmaint.api.stored_types import StoredTypes
+from selfmaint.api.stored_types import StoredTypes, as_queried
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.api.warehouse_file import SourceEntry, SourceKind, WarehouseFile, read_warehouse_file
 from selfmaint.engine.protocol import D
@@ -239,7 +239,7 @@ def _contents(
         problems = known_families(platform, file.catalog, views, present, absent).problems
     if problems:
         raise InputError(problems)
-    return with_counts(platform, file.catalog, views), present, absent
+    return with_counts(platform, file.catalog, as_queried(platform, file.catalog, views)), present, absent
 
 
 def _locations(file: WarehouseFile) -> dict[str, str]:

@@ -19,6 +19,7 @@ from selfmaint.api.over_views import tables_known
 from selfmaint.api.places import Location
 from selfmaint.api.platform import Platform, with_counts
 from selfmaint.api.store import OpenStore, above, changing, require_unedited, said_of
+from selfmaint.api.stored_types import StoredTypes, as_queried, require_stored_as_queried
 from selfmaint.api.warehouse_file import SourceKind
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code, InputError, first_line, input_error
@@ -78,6 +79,7 @@ def fill_store(
     given = {n: platform.read_rows(place, columns[n.partition("@")[0]]) for n, place in origins.items()}
     taken = {} if filling.views is not None else _taken(platform, file.store, columns)
     given |= taken
+    given = as_queried(platform, catalog, given)
     computed = [view for view in catalog.views if view.name in names and view.name not in given]
     _require_computable(
         file, computed, readable, [name for name in names if "@" in name and name not in given]
@@ -91,6 +93,9 @@ def fill_store(
     is_whole = len(computed) == len(catalog.views) and not given
     with _start(file, readable, before, is_whole=is_whole) as start:
         others = given if open_ is None else {**_stored(platform, open_, file.catalog, names), **given}
+        others = as_queried(platform, catalog, others)
+        loose = StoredTypes(platform, catalog, others, frozenset())
+        require_stored_as_queried(replace(catalog, loose=loose), computed)
         rows = {**given, **_computed(platform, catalog, computed, others, readable, filling.progress)}
         filling.progress("writing the store")
         log = None if start is None else start.position(before)

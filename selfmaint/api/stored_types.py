@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic
 
-from datalog.model import ANY, ColumnType, OpaqueView
+from datalog.model import ANY, ColumnType, OpaqueView, TextQuery, ViewDefinition
 from selfmaint.api.columns import is_stored_as
 from selfmaint.api.over_views import tables_known
 from selfmaint.api.platform import Platform
@@ -18,6 +18,7 @@ from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, input_error
 from selfmaint.fallback.recompute import reads
 from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.over_stored import over_stored
 
 if TYPE_CHECKING:  # views in rules need no SQL
     from datalog.sql.affected import Table
@@ -51,9 +52,10 @@ class StoredTypes(Generic[D]):
         return _of_copies, ()
 
     def _why(self, name: str) -> str | None:
-        if not isinstance(self.catalog.view(name).definition, OpaqueView):
+        rows = self.contents.get(name)
+        if rows is None or not isinstance(self.catalog.view(name).definition, OpaqueView):
             return None
-        known, rows = tables_known(self.catalog).get(name), self.contents[name]
+        known = tables_known(self.catalog).get(name)
         if known is None:
             return "the types of its columns are not known" if name in self.in_text else None
         stored = dict(zip(self.platform.engine.columns(rows), self.platform.types(rows), strict=True))
@@ -78,6 +80,40 @@ def unlike(known: Table, stored: Mapping[str, ColumnType], *, all_known: bool) -
         if kind != ANY and not is_stored_as(its, kind):
             return f"its column `{column}` is stored as {its} and not as {kind}"
     return None
+
+
+def as_queried(platform: Platform[D], catalog: Catalog, contents: Mapping[str, D]) -> dict[str, D]:
+    """The rows of views, exact numbers that other views read as of the types that the views' queries give.
+
+    As of a wider type they have the same values, and what is computed from them has not: a quotient of decimals has
+    digits by their types. A value that does not fit is an error where it is read.
+    """
+    found = dict(contents)
+    read = _read_by_views(catalog) & found.keys()
+    tables = tables_known(catalog) if read else {}
+    for name in read & tables.keys():
+        names, stored = platform.engine.columns(found[name]), platform.types(found[name])
+        known = dict(zip(map(str.casefold, tables[name].columns), tables[name].types, strict=True))
+        wanted = [
+            its if (its := known.get(column.casefold(), ANY)) != ANY and is_stored_as(kind, its) else kind
+            for column, kind in zip(names, stored, strict=True)
+        ]
+        if wanted != [*stored] and ANY not in wanted:
+            found[name] = platform.retyped(found[name], wanted)
+    return found
+
+
+def _read_by_views(catalog: Catalog) -> set[str]:
+    """The stored views that others read."""
+    found: set[str] = set()
+    for view in catalog.views:
+        for one in (view, over_stored(catalog, view)):
+            match None if one is None else one.definition:
+                case OpaqueView(query=TextQuery() as query):
+                    found.update(query.relations)
+                case ViewDefinition() as definition:
+                    found.update(predicate.name for predicate in definition.reads)
+    return found - catalog.relations.keys()
 
 
 def require_stored_as_queried(catalog: Catalog, views: Iterable[View]) -> None:

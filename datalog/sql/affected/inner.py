@@ -104,7 +104,7 @@ class Inner:
             # Whether it is false or unknown is one: there is a row that has the values.
             equal = (exp.EQ(this=a, expression=column(b)) for a, b in zip(operands, one.columns, strict=True))
             one = replace(one, kind="exists", plan=Filter(one.plan, tuple(equal)), operand=None)
-        self.linked[found.name] = replace(one, matched=tuple(pairs))
+        self.linked[found.name] = replace(one, matched=tuple(pairs), unknown=None)
         return exp.Not(this=found) if negated else found
 
     def resolved(self, tree: exp.Expr, scope: Scope, ctes: Ctes) -> exp.Expr:
@@ -117,7 +117,10 @@ class Inner:
                 case exp.Exists() if isinstance(node.this, exp.Query):
                     return self._linked("exists", node.this, None, scope, ctes)
                 case exp.In() if node.args.get("query") is not None:
-                    return self._linked("in", node.args["query"], change(node.this), scope, ctes)
+                    return self._among(node, change(node.this), scope, ctes, unknown=False)
+                case exp.Not() if isinstance(its := node.this.unnest(), exp.In) and its.args.get("query"):
+                    # False where it is unknown, as it is without NOT.
+                    return exp.Not(this=self._among(its, change(its.this), scope, ctes, unknown=True))
                 case exp.Subquery():
                     return self._linked("scalar", node, None, scope, ctes)
                 case exp.Query() | exp.Lambda() | exp.Any() | exp.All() | exp.Placeholder() | exp.Collate():
@@ -126,6 +129,11 @@ class Inner:
                     return with_parts(node, change)
 
         return change(tree)
+
+    def _among(self, node: exp.In, operand: exp.Expr, scope: Scope, ctes: Ctes, *, unknown: bool) -> exp.Expr:
+        found = self._linked("in", node.args["query"], operand, scope, ctes)
+        self.linked[found.name] = replace(self.linked[found.name], unknown=unknown)
+        return found
 
     def _linked(
         self, kind: str, tree: exp.Expr, operand: exp.Expr | None, scope: Scope, ctes: Ctes

@@ -51,6 +51,7 @@ class Linked:
         plan: its rows; its conditions may use columns of the query around.
         operand: the value that is looked for among the rows, for `in`.
         matched: columns around, and outputs of it, that must be equal for a row of it to matter.
+        unknown: of `in` that is no condition by itself: what it is where it is unknown. Spark has false there.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Linked:
     columns: tuple[int, ...]
     operand: exp.Expr | None = None
     matched: tuple[tuple[int, int], ...] = ()
+    unknown: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

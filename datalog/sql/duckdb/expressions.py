@@ -125,7 +125,7 @@ class Trees:
             case Cast(operand, to, safe=safe):
                 tree, kind = self.typed(operand)
                 of_text = cast_text(tree, settled(to), safe=safe) if kind == _STRING else None
-                if safe and of_text is None:
+                if safe and of_text is None and not kind == to == _STRING:
                     raise UnlikeSparkError(f"`try_cast` of `{kind}` to `{to}`")
                 return of_text or as_type(tree, kind, settled(to))
             case Call("nullif", (left, right)):

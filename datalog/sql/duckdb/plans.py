@@ -285,6 +285,10 @@ class _Making:
         both = common([kind, self.kinds[number]])
         made = made.select(as_type(self.place(number, places), self.kinds[number], both), copy=False)
         found = exp.In(this=exp.Paren(this=as_type(tree, kind, both)), query=exp.Subquery(this=made))
+        if one.unknown is not None:
+            return filled(
+                "coalesce(:found, :unknown)", found=found, unknown=exp.Boolean(this=one.unknown)
+            ), _BOOLEAN
         return exp.Paren(this=found), _BOOLEAN
 
 

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from datalog.model import ColumnType, TypeName
 from datalog.sql.duckdb.templates import filled
-from datalog.sql.duckdb.texts import DAY, matches, pattern_of
+from datalog.sql.duckdb.texts import CAST_TO_TIME, DAY, matches, pattern_of
 from datalog.sql.duckdb.types import OTHERWISE, call, cast
 
 
@@ -21,7 +21,8 @@ def cast_text(text: exp.Expr, kind: ColumnType, *, safe: bool = False) -> exp.Ex
     pattern = _SPELT.get(kind.name) or pattern_of(kind)
     if pattern is None or kind.name is TypeName.FLOAT:
         return None
-    bare = filled("trim(:text, :blank)", text=text, blank=_BLANK)
+    is_fraction = kind.name in (TypeName.DECIMAL, TypeName.DOUBLE)
+    bare = filled("trim(:text, :blank)", text=text, blank=_BLANK if is_fraction else f"{_BLANK}\x7f")
     value = filled("left(:bare, 10)", bare=bare) if kind.name is TypeName.DATE else bare
     made: exp.Expr = cast(value, kind)
     if kind.name is TypeName.BOOLEAN:
@@ -46,7 +47,8 @@ def cast_text(text: exp.Expr, kind: ColumnType, *, safe: bool = False) -> exp.Ex
 _SPELT = {
     TypeName.BOOLEAN: r"(?i)t|true|y|yes|1|f|false|n|no|0",
     TypeName.DATE: f"{DAY}([T ].*)?",
+    TypeName.TIMESTAMP: CAST_TO_TIME,
     TypeName.DOUBLE: r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?",
 }
-_BLANK = "".join(map(chr, (*range(1, 0x21), 0x7F)))
-"""What Spark cuts off both ends of a text, but for the character of code 0."""
+_BLANK = "".join(map(chr, range(1, 0x21)))
+"""What Spark cuts off both ends of a text, but for the characters of code 0 and, of some types, 127."""

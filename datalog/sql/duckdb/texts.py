@@ -20,7 +20,7 @@ CANNOT_HOLD = ", which cannot hold "
 """What stands before the refused text at the end of an error."""
 _FLOAT = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|NaN|[+-]?Inf(inity)?|[+-]?INF"
 DAY = r"\d{4}-\d\d-\d\d"
-_ZONE = r"(Z|[+-](0\d|1[0-8]):[0-5]\d)"
+_ZONE = r"(Z|[+-]((0\d|1[0-7]):[0-5]\d|18:00))"
 _HOURS = r"[+-](0\d|1[0-8])"
 """A zone as PostgreSQL and DuckDB print it; where no type is declared, Spark need not take such a text for a time."""
 _TIME = r"([T ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,6})?)?)"
@@ -129,6 +129,10 @@ _WITHOUT_EXPONENT = r"""
     || repeat('0', CAST(regexp_extract(:text, 'E-(\d+)$', 1) AS INTEGER) - 1) || regexp_extract(:text, '^[+-]?(\d)', 1)
     || regexp_extract(:text, '\.(\d+)E', 1) ELSE :text END
 """
+
+
+CAST_TO_TIME = rf"{DAY}({_TIME}|{_TIME_OF_SECONDS}{_ZONE})?"
+"""What of these Spark casts to a time."""
 
 
 def pattern_of(kind: ColumnType) -> str | None:

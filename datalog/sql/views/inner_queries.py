@@ -308,8 +308,8 @@ def _split_look_up(text: str, asked: Asked) -> Split:
         columns, rest = [number], ("SELECT 1 AS one FROM ", " WHERE count_1 > 0")
     else:
         (item,) = its.tree.expressions if len(its.tree.expressions) == 1 else (None,)
-        (value,) = (text[place] for place in its.tokens.parts(its.select + 1, its.start))
-        if item is None or item.is_star or item.find(exp.Column) is None:
+        value, *others = (text[place] for place in its.tokens.parts(its.select + 1, its.start))
+        if item is None or others or item.is_star or item.find(exp.Column) is None:
             raise NoSplitError
         if isinstance(item, exp.Alias):
             value = value[: -len(alias_behind(value))].rstrip()

@@ -283,7 +283,10 @@ def groups_of(select: exp.Select, items: Sequence[Item], reader: Reader) -> tupl
     """The grouping expressions that vary, each once."""
     group = select.args.get("group")
     found: list[Expression] = []
+    is_read = len(items) >= len(select.expressions)
     for node in () if group is None else group.expressions:
+        if isinstance(node, exp.Literal) and not is_read:  # which column it is is not known
+            continue
         try:
             found.append(_group(node, items, reader))
         except UnreadableError:

@@ -8,10 +8,13 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
 
+import selfmaint
 from tests.command_line import run
 
 PROGRAM = """
@@ -113,3 +116,51 @@ def test_rows_of_other_types_are_no_evidence(kind: str, tmp_path: Path) -> None:
         assert "SM104" in done.stderr
         assert "`v` reads `u`, which is not stored as its query gives it: its column `x`" in done.stderr
     assert stored(file, "v", "parquet") == before
+
+
+WIDE = """
+CREATE TABLE t (k INT NOT NULL PRIMARY KEY, p INT NOT NULL);
+CREATE TABLE s (k INT NOT NULL PRIMARY KEY, d INT NOT NULL);
+CREATE VIEW u AS SELECT k, p, row_number() OVER (ORDER BY k) AS n FROM t;
+CREATE VIEW s2 AS SELECT k, d FROM s;
+CREATE VIEW w AS SELECT u.k, u.p / 3 AS x, q.d FROM u JOIN s2 q ON u.k = q.k;
+"""
+
+
+def test_what_is_computed_has_the_digits_of_the_types_of_queries() -> None:
+    """A third of a decimal has six digits, a third of an int those of a double."""
+    int_, wide = pa.int32(), pa.decimal128(20, 0)
+    u = pa.table({"k": pa.array([1, 2], int_), "p": pa.array([1, 2], wide), "n": pa.array([1, 2], int_)})
+    made: Any = selfmaint.build(
+        WIDE,
+        {
+            "u": u,
+            "s2": pa.table({"k": pa.array([1], int_), "d": pa.array([5], int_)}),
+            "w": pa.table({"k": pa.array([1], int_), "x": [1 / 3], "d": pa.array([5], int_)}),
+        },
+        engine="duckdb",
+        effective=True,
+    )
+    given = selfmaint.Update.from_frames(
+        made, {"s": pa.table({"k": pa.array([2], int_), "d": pa.array([6], int_)})}
+    )
+    assert made.check(given)["w"]
+    found = made.maintain(given, strict=True).deltas["w"]
+    assert pa.table(found.gained).to_pylist() == [{"k": 2, "x": 2 / 3, "d": 6}]
+    assert pa.table(found.lost).num_rows == 0
+
+
+def test_a_store_is_not_filled_from_rows_of_other_types(tmp_path: Path) -> None:
+    (tmp_path / "p.sql").write_text(WIDE, encoding="utf-8")
+    with duckdb.connect() as database:
+        for name, rows in (("u", "1::int as k, '9' as p, 1::int as n"), ("s", "1::int as k, 5::int as d")):
+            database.sql(f"select {rows}").to_parquet(str(tmp_path / f"{name}.parquet"))
+    (tmp_path / "w.toml").write_text(
+        'program = "p.sql"\n[engine]\nkind = "duckdb"\n[store]\nkind = "lake"\npath = "lake"\n'
+        '[relations.s]\npath = "s.parquet"\n',
+        encoding="utf-8",
+    )
+    done = run("init", str(tmp_path / "w.toml"), "--from", f"u={tmp_path / 'u.parquet'}")
+    assert done.status == 2
+    assert "its column `p` is stored as string and not as int" in done.stderr
+    assert not (tmp_path / "lake").exists()

@@ -60,3 +60,11 @@ def test_what_the_parser_would_lose_is_kept() -> None:
     view = read("select a, percentile(b, 0.5, a) as m from r group by a", TABLES.splitlines()[0])
     assert isinstance(view, OpaqueView)
     assert isinstance(parsed(view.text).expressions[1].this, exp.Anonymous)
+
+
+@pytest.mark.parametrize("by", ["all", "2"])
+def test_a_column_that_is_not_read_keeps_its_place(by: str) -> None:
+    tables = "create table t (k int not null primary key, s string, b int not null, c int);"
+    found = read_sql(f"{tables} create view v as select count(distinct k, s) as x, b from t group by {by};")
+    assert [view.name for view in found.opaque] == ["v"]
+    assert [one.message for one in found.warnings] == ["a count of several columns cannot be analysed"]
