@@ -74,7 +74,9 @@ def tables_of_all(schema: Catalog) -> dict[str, Table]:
             keys = () if key is None else (key,)
             found[view.name] = Table(view.name, names, types, nullable_outputs(query), keys)
         elif names := view.stored_columns:
-            found[view.name] = Table(view.name, names, (ANY,) * len(names), frozenset(range(len(names))))
+            its = output_types(view, schema.relations) if isinstance(view, GroupedView) else ()
+            types = tuple(one or ANY for one in its) if len(its) == len(names) else (ANY,) * len(names)
+            found[view.name] = Table(view.name, names, types, frozenset(range(len(names))))
     return found
 
 

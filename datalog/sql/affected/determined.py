@@ -116,7 +116,7 @@ def _gives_the_same(plan: Plan, used: Collection[int]) -> bool:
         case Limited():
             return False
         case Aggregate(items=items):
-            return all(isinstance(tree, _DETERMINED) for _, tree in items)
+            return all(_is_aggregate_determined(plan, tree) for _, tree in items)
         case Windows(input, items):
             return all(_is_window_determined(input, tree) for _, tree in items)
         case Scan(table, _, columns):
@@ -124,6 +124,23 @@ def _gives_the_same(plan: Plan, used: Collection[int]) -> bool:
             return not any(kind.name.has_signed_zeros and number in used for number, kind in kinds)
         case _:
             return True
+
+
+def _is_aggregate_determined(plan: Aggregate, tree: exp.Expr) -> bool:
+    """Whether an aggregate does not depend on how rows that its order leaves equal come."""
+    match tree:
+        case exp.ArgMax() | exp.ArgMin():
+            by = [tree.expression]
+        case exp.GroupConcat(this=exp.Order(this=of, expressions=ordered)) if not isinstance(
+            of, exp.Distinct
+        ):
+            by = [one.this for one in ordered]
+        case _:
+            return isinstance(tree, (*_DETERMINED, exp.Grouping))
+    numbers = [number_of(one) for one in by]
+    return None not in numbers and determine(
+        plan.input, {*plan.common, *(n for n in numbers if n is not None)}
+    )
 
 
 def _is_window_determined(input_: Plan, tree: exp.Window) -> bool:

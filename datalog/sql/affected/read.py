@@ -33,7 +33,7 @@ from datalog.sql.affected.plan import (
 from datalog.sql.affected.selecting import Selecting, sets_of
 from datalog.sql.definitions import select_view
 from datalog.sql.tables import Table as StoredTable
-from datalog.sql.text import bound_text
+from datalog.sql.text import bound_text, text
 from datalog.sql.views.as_written import parsed
 from datalog.sql.views.named_windows import windows_written_out
 
@@ -86,7 +86,9 @@ def plan_of_definition(definition: ViewDefinition, tables: Mapping[str, Table]) 
         Predicate(name): StoredTable((name,), one.columns, frozenset(range(len(one.columns))) - one.nullable)
         for name, one in tables.items()
     }
-    return _Reading("", tables).query(select_view(definition, stored))
+    tree = select_view(definition, stored)
+    # Calls have kinds of their own where they are read.
+    return _Reading("", tables).query(parsed(text(tree)) if tree.find(exp.Anonymous) else tree)
 
 
 def _require_known(names: Iterable[str], tables: Mapping[str, Table]) -> None:
