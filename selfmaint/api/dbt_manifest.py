@@ -181,7 +181,7 @@ class _Project:
         return Diagnostic(
             Code.MANIFEST,
             f"the dbt manifest `{self.path}` was compiled for `{self.adapter}`; its SQL is read as Spark's",
-            hint="functions, divisions and casts may mean something else there: compare what is stored, `--verify`",
+            hint="nulls' order, divisions, casts and functions differ (`explain SM107`): compile it by Spark's adapter",
             severity=Severity.WARNING,
         )
 

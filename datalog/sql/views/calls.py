@@ -84,6 +84,7 @@ def _rlike(node: exp.Expr) -> Called | None:
 def _regexp_replace(node: exp.Expr) -> Called | None:
     sought, instead = node.expression, node.args["replacement"]
     is_known = _is_text(sought) and _is_text(instead) and replaced(sought.name, instead.name) is not None
+    is_known = is_known and node.args.get("position") is None
     return ("regexp_replace", [node.this, sought, instead]) if is_known else None
 
 

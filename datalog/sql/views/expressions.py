@@ -150,8 +150,10 @@ class Reader:
         else:
             found = SHAPED[type(node)](node)
         if found is None:
-            what = "this regular expression" if isinstance(node, REGULAR) else "this form of a function"
-            raise self.problems.outside(what, node, "write its usual form")
+            if isinstance(node, REGULAR):
+                hint = "write a pattern of classes, groups and repetitions out; no flags: all matches are replaced"
+                raise self.problems.outside("this regular expression", node, hint)
+            raise self.problems.outside("this form of a function", node, "write its usual form")
         return self._checked(found[0], tuple(map(self.expression, found[1])), node)
 
     def _literal(self, node: exp.Literal) -> Value:

@@ -72,7 +72,7 @@ _ALLOWED: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.Pad: frozenset({"this", "expression", "fill_pattern", "is_left"}),
     exp.RegexpExtract: frozenset({"this", "expression", "group", "null_if_pos_overflow"}),
     exp.RegexpLike: _BINARY,
-    exp.RegexpReplace: frozenset({"this", "expression", "replacement"}),
+    exp.RegexpReplace: frozenset({"this", "expression", "replacement", "position"}),
     exp.Repeat: frozenset({"this", "times"}),
     exp.SplitPart: frozenset({"this", "delimiter", "part_index"}),
     exp.StrPosition: frozenset({"this", "substr", "position"}),

@@ -51,6 +51,10 @@ ONE = [
         "FROM bag a LEFT JOIN t c ON a.x = c.id GROUP BY c.id, c.y) d"
     ),
     "SELECT -id AS key, row_number() OVER (ORDER BY id) AS n FROM t",
+    "SELECT x, max_by(y, id) AS m, sum(y) AS n FROM t GROUP BY x",
+    "SELECT b, min_by(x, a) AS m FROM s GROUP BY b",
+    "SELECT x, listagg(y, ',') WITHIN GROUP (ORDER BY id DESC) AS m FROM t GROUP BY x",
+    "SELECT x, grouping(x) AS g, count(*) AS n FROM t GROUP BY ROLLUP (x)",
 ]
 SEVERAL = [
     "SELECT id, row_number() OVER (PARTITION BY x ORDER BY y) AS n FROM t",
@@ -83,6 +87,12 @@ SEVERAL = [
     ),
     "SELECT collect_list(x) OVER (ORDER BY id) AS n FROM t",
     "SELECT id, first_value(x) AS n FROM t GROUP BY id",
+    "SELECT x, max_by(id, y) AS m FROM t GROUP BY x",
+    "SELECT x, min_by(b, a) AS m FROM s GROUP BY x",
+    "SELECT b, max_by(x, a) AS m FROM s GROUP BY ROLLUP (b)",
+    "SELECT x, max_by(y, -id) AS m FROM t GROUP BY x",
+    "SELECT x, listagg(id, ',') WITHIN GROUP (ORDER BY y) AS m FROM t GROUP BY x",
+    "SELECT x, listagg(id, ',') AS m FROM t GROUP BY x",
     "SELECT row_number() OVER (ORDER BY id) AS n FROM t LATERAL VIEW explode(xs) e AS one",
 ]
 
