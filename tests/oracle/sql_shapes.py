@@ -128,7 +128,10 @@ def _full(random: Random) -> str:
             "r.c + s.e as w",
         ]
         shown = [*keys, *(one for one in its if random.random() < 0.8)]
-        return f"select {', '.join(shown)} from r full join s on r.{b} = s.{f}"
+        left = random.choice(
+            ["r", "r", "(select a, b, coalesce(c, 2) as c from r) r", "(select * from r where c > 1) r"]
+        )
+        return f"select {', '.join(shown)} from {left} full join s on r.{b} = s.{f}"
     left, right = random.choice(["b", "c", "a"]), random.choice(["d", "e", "f"])
     where, having = random.choice(["", " where c > 1"]), random.choice(["", " having count(*) > 1"])
     of = f"select {left} as k, count(*) as n, sum(c) as t, max(a) as x from r{where} group by {left}"

@@ -11,7 +11,8 @@ Conditions of soundness:
 1. Rows of each side stand once: keys, or what it groups by, say so, which whoever makes views of them finds out.
 2. The sides are joined by `=` of columns of one type, no doubles, and by nothing else. Each of these is shown, or both
    as one by `coalesce`, or USING.
-3. Every other column is computed from one side alone, or from other columns of the view.
+3. Every other column is computed from one side alone, or from other columns of the view. Of a side all columns are of
+   tables, or of a query that groups: others are null in rows that have none of it, whatever they are computed from.
 4. One column of each side is null in the rows that have none of it, and in these alone; or a count that is 0 there.
 """
 
@@ -138,6 +139,9 @@ def _side(reader: QueryReader, tree: exp.Expr) -> _Side:
     if others or piece.distinct or not (piece.draft.groups is None or may_be_joined(piece)):
         raise NotToldError(f"make the query `{tree.alias_or_name}` a materialized view of its own")
     made, columns = as_table(piece, reader.variables)
+    if not all(isinstance(what, Variable) for _, what in made.scope.star()):
+        # In a row that has none of it its columns are null, whatever they are computed from.
+        raise NotToldError(f"let the query that is joined as `{tree.alias_or_name}` compute nothing")
     known = frozenset(columns) or frozenset(variables_of(piece.draft.body))
     return _Side(made, columns, known, tree.alias_or_name or "the other table")
 

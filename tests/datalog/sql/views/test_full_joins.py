@@ -89,6 +89,17 @@ def test_rows_of_both_sides() -> None:
             "make the query `g` a materialized view of its own",
         ),
         (
+            (
+                "select s.id, g.id as g, g.k from sale s full join (select id, coalesce(note, '?') as k from sale) g "
+                "on s.id = g.id"
+            ),
+            "let the query that is joined as `g` compute nothing",
+        ),
+        (
+            "select g.id, g.k, b.id as b from (select id, 1 as k from sale) g full join buy b on b.id = g.id",
+            "let the query that is joined as `g` compute nothing",
+        ),
+        (
             f"{DAYS} select a.day, n + 1 as n, b.day as b from a full join b on a.day = b.day",
             "compute from what `a` counts",
         ),
