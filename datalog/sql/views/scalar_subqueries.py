@@ -46,12 +46,15 @@ class _Joined:
 
     Attributes:
         name: what it is called.
+        key, value: how the names of its columns begin: no name in the query does.
         keys: its columns that are compared, each with that of the row around it.
         rest: its other conditions.
         values: the aggregates that are asked for.
     """
 
     name: str
+    key: str
+    value: str
     source: exp.Select
     keys: list[tuple[exp.Column, exp.Column]]
     rest: list[exp.Expr]
@@ -65,14 +68,14 @@ class _Joined:
         """The join of it."""
         made = self.source.copy()
         groups = [mine.copy() for mine, _ in self.keys]
-        named = [exp.alias_(one.copy(), one.name) for one in groups]
-        named += [exp.alias_(one.copy(), f"v{i}") for i, one in enumerate(self.values)]
+        named = [exp.alias_(one.copy(), f"{self.key}{i}") for i, one in enumerate(groups)]
+        named += [exp.alias_(one.copy(), f"{self.value}{i}") for i, one in enumerate(self.values)]
         made.set("expressions", named)
         made.set("where", exp.Where(this=exp.and_(*(one.copy() for one in self.rest))) if self.rest else None)
         made.set("group", exp.Group(expressions=groups))
         on = (
-            exp.EQ(this=exp.column(mine.name, self.name), expression=other.copy())
-            for mine, other in self.keys
+            exp.EQ(this=exp.column(f"{self.key}{i}", self.name), expression=other.copy())
+            for i, (_, other) in enumerate(self.keys)
         )
         query = exp.Subquery(this=made, alias=exp.TableAlias(this=exp.to_identifier(self.name)))
         return exp.Join(this=query, side="LEFT", on=exp.and_(*on))
@@ -83,11 +86,12 @@ def join_scalars(select: exp.Select) -> None:
     if is_grouped(select) or select.args.get("distinct") or select.args.get("from_") is None:
         return
     around, found = _names(select), list[_Joined]()
+    names = {one.name.casefold() for one in select.find_all(exp.Identifier)}
     if not all(around) or any(isinstance(item, exp.Star) for item in select.expressions):
         return
     for item in select.expressions:
         for node in [one for one in item.find_all(exp.Subquery) if one.find_ancestor(exp.Select) is select]:
-            one = _read(node, around) if item.alias else None  # what Spark calls another one is not known
+            one = _read(node, around, names) if item.alias else None  # else its name is Spark's
             if one is None:
                 continue
             its = next((other for other in found if other.is_of(one)), one)
@@ -96,17 +100,15 @@ def join_scalars(select: exp.Select) -> None:
                 found.append(one)
             value = _value(node.this.expressions[0].unalias().copy(), its)
             node.replace(exp.alias_(value, node.alias) if node is item else value)
-    if len(around) == 1:
-        _qualify(select, around[0], {mine.name.casefold() for its in found for mine, _ in its.keys})
     for its in found:
         select.append("joins", its.tree())
 
 
-def _qualify(select: exp.Select, name: str, columns: Collection[str]) -> None:
-    """Columns of the one source of a query by its name, where what is joined has columns of theirs."""
-    for node in select.find_all(exp.Column):
-        if not node.table and node.name.casefold() in columns and node.find_ancestor(exp.Select) is select:
-            node.set("table", exp.to_identifier(name))
+def _free_start(start: str, names: Collection[str]) -> str:
+    """Letters that no name begins with: a name that is no column outside may be one of the select list."""
+    while any(name.startswith(start) for name in names):
+        start += start[0] + "_"
+    return start
 
 
 def _free_name(name: str, taken: Collection[str]) -> str:
@@ -120,8 +122,8 @@ def _names(select: exp.Select) -> list[str]:
     return [tree.alias_or_name.casefold() for tree in trees]
 
 
-def _read(node: exp.Subquery, around: Sequence[str]) -> _Joined | None:
-    """A subquery as what is joined; None if it is something else."""
+def _read(node: exp.Subquery, around: Sequence[str], names: Collection[str]) -> _Joined | None:
+    """A subquery as what is joined; None if it is something else. `names` are all that the query around uses."""
     query = node.this
     if not isinstance(query, exp.Select) or query.args.get("from_") is None or len(query.expressions) != 1:
         return None
@@ -146,12 +148,13 @@ def _read(node: exp.Subquery, around: Sequence[str]) -> _Joined | None:
         if mine.table.casefold() not in ("", *own):
             return None
         keys.append((mine if mine.table or len(own) > 1 else exp.column(mine.name, own[0]), other))
-    if len({mine.name.casefold() for mine, _ in keys}) < max(len(keys), 1):
+    if not keys:
         return None
     source = query.copy()
     source.set("expressions", [])
     source.set("where", None)
-    return _Joined(own[0], source, keys, rest)
+    key, value = (_free_start(first, names) for first in "kv")
+    return _Joined(own[0], key, value, source, keys, rest)
 
 
 def _reads(tree: exp.Expr, names: set[str]) -> bool:
@@ -164,7 +167,7 @@ def _value(tree: exp.Expr, its: _Joined) -> exp.Expr:
     for one in list(holder.find_all(exp.AggFunc)):
         if one not in its.values:
             its.values.append(one.copy())
-        column: exp.Expr = exp.column(f"v{its.values.index(one)}", its.name)
+        column: exp.Expr = exp.column(f"{its.value}{its.values.index(one)}", its.name)
         if isinstance(one, exp.Count):
             column = exp.Coalesce(this=column, expressions=[exp.Literal.number(0)])
         one.replace(column)
