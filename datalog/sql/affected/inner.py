@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeAlias
 
 from sqlglot import exp
@@ -110,23 +111,29 @@ class Inner:
     def resolved(self, tree: exp.Expr, scope: Scope, ctes: Ctes) -> exp.Expr:
         """An expression whose columns have numbers, and whose subqueries have names."""
 
-        def change(node: exp.Expr) -> exp.Expr:
+        def change(node: exp.Expr, *, negated: bool | None = False) -> exp.Expr:
             match node:
                 case exp.Column():
                     return scope.resolved(node)
                 case exp.Exists() if isinstance(node.this, exp.Query):
                     return self._linked("exists", node.this, None, scope, ctes)
                 case exp.In() if node.args.get("query") is not None:
-                    return self._among(node, change(node.this), scope, ctes, unknown=False)
-                case exp.Not() if isinstance(its := node.this.unnest(), exp.In) and its.args.get("query"):
-                    # False where it is unknown, as it is without NOT.
-                    return exp.Not(this=self._among(its, change(its.this), scope, ctes, unknown=True))
+                    # Where it is unknown Spark has false for it, and for NOT of it, which it moves inwards.
+                    if negated is None:
+                        raise UnknownShapeError("it computes with whether a value is among rows")
+                    return self._among(node, change(node.this), scope, ctes, unknown=negated)
                 case exp.Subquery():
                     return self._linked("scalar", node, None, scope, ctes)
                 case exp.Query() | exp.Lambda() | exp.Any() | exp.All() | exp.Placeholder() | exp.Collate():
                     raise UnknownShapeError(f"it has a {type(node).__name__.lower()} in an expression")
+                case exp.Not():
+                    return with_parts(node, partial(change, negated=None if negated is None else not negated))
+                case exp.And() | exp.Or() | exp.Paren():
+                    return with_parts(node, partial(change, negated=negated))
+                case exp.Alias() | exp.Case() | exp.If() | exp.Coalesce():
+                    return with_parts(node, partial(change, negated=None if negated else negated))
                 case _:
-                    return with_parts(node, change)
+                    return with_parts(node, partial(change, negated=None))
 
         return change(tree)
 

@@ -108,6 +108,12 @@ QUERIES = [
     "select * except (ts, p), row_number() over (order by id) as n from sale",
     "select s.* except (c), t.c as d from sale s full join sale t on s.id = t.a",
     "select id, a from sale where (c, i) in (select a, i from sale where id > 3) order by id limit 100",
+    "select id, c in (select a from sale) as m, c not in (select i from sale where id > 3) as n from sale",
+    "select id, not (a in (select c from sale) or i > 1) as m from sale",
+    "select id, not not (a in (select c from sale)) and not (i > 1 and a in (select c from sale)) as m from sale",
+    "select id, coalesce(not a in (select c from sale), i > 0) as m from sale",
+    "select id, case when a in (select c from sale) then 1 when a not in (select c from sale) then 2 end n from sale",
+    "select id from sale where not (a in (select c from sale where i = 1)) or i not in (select a from sale)",
     "select id, rank() over (order by id) as n from sale where (a, c) in (select i, c from sale) and i > 0",
 ]
 

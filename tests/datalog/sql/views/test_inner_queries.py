@@ -243,3 +243,7 @@ def test_windows_are_written_out(text: str, meant: str) -> None:
 )
 def test_windows_that_are_none_of_sparks_stay(text: str) -> None:
     assert windows_written_out(text) == text
+
+
+def test_a_look_up_of_several_columns_has_no_helper() -> None:
+    assert split_look_up("SELECT a, b FROM s", "in") is None
