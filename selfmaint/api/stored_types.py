@@ -1,7 +1,8 @@
 """Whether views that are known by their text are stored with the types that their queries give.
 
 Files of texts have no types, and others may have any: numbers as texts, decimals as doubles. Such rows are put back as
-they are where the view is computed anew, and tell nothing of other views.
+they are where the view is computed anew, and tell nothing of other views. Exact numbers of another width are read by
+other views as of the type that the query gives.
 """
 
 from __future__ import annotations
