@@ -1,7 +1,7 @@
 """Views with LEFT JOINs as the views of inner joins that their rows tell: see `datalog.sql.views.outer_joins`.
 
 As the branches of a union, these are views whose stored rows are a selection of the view's: its columns from the kept
-side, and for each join its rows that have a partner there.
+side, and for each join its rows that have a partner there. Of a FULL JOIN they are both sides (`full_joins.py`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""LEFT JOINs whose rows tell what they are made of: views of inner joins, each a selection of the stored rows.
+"""Outer joins whose rows tell what they are made of: views of inner joins, each a selection of the stored rows.
+
+Here LEFT JOINs, and what is written as one (`scalar_subqueries.py`); of a FULL JOIN see `full_joins.py`.
 
     v:      SELECT o.id, o.day, c.id AS c, c.name FROM orders o LEFT JOIN customer c ON c.id = o.customer
     kept:   SELECT o.id, o.day FROM orders o
@@ -68,7 +70,7 @@ from datalog.sql.views.source import UnreadableError
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A view with LEFT JOINs.
+    """A view with outer joins.
 
     Attributes:
         names: its columns' names.
@@ -82,7 +84,7 @@ class Told:
 
 
 def outer_join(reader: QueryReader, tree: exp.Expr, view: str, columns: Sequence[str]) -> Told | None:
-    """What a view with LEFT JOINs is made of; None of another view.
+    """What a view with outer joins is made of; None of another view.
 
     `columns` are the names that are given with the view's. The reader's problems are not to be shown: what is not read
     here stays as it was.

@@ -36,7 +36,7 @@ COLUMNS = {
     "pairs": {"id": INT, "day": INT, "buy": INT, "its": INT},
 }
 # sales: 1 and 2 on day 1, 3 on day 2, 4 on none; buys: 5 on day 1, 6 on day 3, 7 on none
-STORED: Mapping[str, Rows] = {
+STORED: Mapping[str, list[tuple[Any, ...]]] = {
     "days": [
         (1, 2, 30, 1, 8, 1),
         (2, 1, 5, 0, None, 1),
@@ -71,7 +71,7 @@ CHANGES = [
             "days": (
                 {(1, 2, 30, 0, None, 2), (None, None, None, 2, 6, None)},
                 {STORED["days"][0], STORED["days"][4]},
-            ),  # type: ignore[index]
+            ),
             "pairs": (
                 {(1, 1, None, None), (2, 1, None, None), (None, None, 9, None)},
                 {(1, 1, 5, 1), (2, 1, 5, 1)},
