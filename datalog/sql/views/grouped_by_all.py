@@ -4,7 +4,7 @@
     SELECT a, b + 1, sum(c) FROM r GROUP BY 1, 2
 
 Without such columns all rows are one group. It stays where `*`, a window, a subquery or an unknown call is selected,
-and where some column may be called `all`: Spark groups by that.
+and where some column may be called `all`: Spark groups by that, as it does beside ROLLUP and other columns.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _with(tokens: Tokens, new: dict[int, str]) -> str:
 
 def _is_by_all(select: exp.Select) -> bool:
     group = select.args.get("group")
-    return group is not None and bool(group.args.get("all"))
+    return group is not None and [name for name, said in group.args.items() if said] == ["all"]
 
 
 def _places(select: exp.Select) -> list[int] | None:

@@ -23,6 +23,8 @@ STAYS = [
     "select *, count(*) over () as n from r group by all",
     "select a, sum(sum(b)) over (order by a) as n from r group by all",
     "select a, (select max(d) from s) as m, count(*) as n from r group by all",
+    "select a, count(*) as n from r group by all with rollup",
+    "select a, count(*) as n from r group by all, rollup (a)",
 ]
 
 
