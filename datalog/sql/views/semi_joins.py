@@ -116,9 +116,10 @@ def once(query: Query, outside: int, tree: exp.Expr, declared: Declared, problem
     (draft,) = query.drafts
     kept = tuple(literal for literal in draft.body if isinstance(literal, Atom))[:outside]
     others = (literal for literal in draft.body if not isinstance(literal, Atom))
-    known = {a.predicate.name: its for a in kept if (its := declared(a.predicate.name)) is not None}
-    # Of a table without a key no columns tell equal rows apart.
-    twice = any(numbered(its).is_numbered for its in known.values())
+    tables = {a.predicate.name: declared(a.predicate.name) for a in kept}
+    known = {name: its for name, its in tables.items() if its is not None}
+    # Of a table without a key no columns tell equal rows apart, nor of the rows of a view.
+    twice = len(known) < len(tables) or any(numbered(its).is_numbered for its in known.values())
     if twice or undetermined(block("query", 0, (*kept, *others), draft.outputs), known) is not None:
         hint = "select the key, or DISTINCT"
         raise problems.outside("a subquery in a condition, of rows that may stand twice,", tree, hint)

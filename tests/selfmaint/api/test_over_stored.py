@@ -17,7 +17,7 @@ from selfmaint.api.over_views import INEXACT
 from selfmaint.api.programs import catalog_of
 from selfmaint.warehouse.over_stored import over_stored
 from tests.command_line import run
-from tests.effort import effort
+from tests.effort import EXPLORE, effort
 from tests.keyed_queries import Outcome, changed, database, maintained
 from tests.plain_duckdb import plain_duckdb
 from tests.random_queries import Maker
@@ -31,6 +31,7 @@ STAGED = {
     "distinct": "select distinct b as p, coalesce(c, 0) as q, 1 as n, 2 as m from r",
     "matched": "select r.a as p, r.b as q, s.d as n, s.e as m from r left join s on r.b = s.f",
     "both": "select a as p, b as q, c as n, 0 as m from r union all select f, d, e, 1 from s",
+    "twice": "select b as p, c as q, 1 as n, 2 as m from r union all select d, d, 1, 2 from s",
 }
 """Queries with columns `p`, `q`, `n` and `m`."""
 TRIALS = effort(6, 60)
@@ -84,6 +85,24 @@ VIEWS = {
     "group by w.area, x.source",
     "left out": "select area, max(p) as p from w group by area having count(*) > 1",
 }
+
+
+SUBQUERIES = (
+    "select u.p, u.q, u.n, u.m from u where u.p in (select f from s)",
+    "select u.p, u.q, u.n, u.m from u where exists (select 1 from r where r.b = u.q)",
+    "select u.p, u.q, u.n, u.m from u where u.q in (select w.q from u w where w.n > 0)",
+    "select u.p, u.q, u.n, u.m, r.a from u join r on r.b = u.q where exists (select 1 from u w where w.p = u.p)",
+)
+
+
+@pytest.mark.parametrize("staged", STAGED if EXPLORE else ("twice", "without a key"))
+@pytest.mark.parametrize("query", SUBQUERIES)
+def test_rows_of_a_view_that_stand_twice_do_so_beside_a_subquery(staged: str, query: str) -> None:
+    for number in range(effort(2, 30)):
+        random = Random(number)
+        before = database(random)
+        outcome = maintained(query, before, changed(random, before), below={"u": STAGED[staged]})
+        assert outcome.found == outcome.right, number
 
 
 @pytest.mark.parametrize("name", VIEWS)
