@@ -26,7 +26,7 @@ from selfmaint.api.update import Update
 from selfmaint.api.validate import require_alike, require_possible
 from selfmaint.api.verify import Difference, differences, require_sources
 from selfmaint.api.warehouse import Warehouse
-from selfmaint.decide.evaluation import foresee
+from selfmaint.decide.evaluation import foresee, joins_many
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.procedure import with_enough
 from selfmaint.decide.saturation import saturated
@@ -49,6 +49,9 @@ if TYPE_CHECKING:
 
 SHOWN_WITNESSES = 3
 """How many witnesses of each failing J come with the verdicts."""
+
+_SHORT = 0.2
+"""The part of the budget that settling views may take where keyed reads, which read more, follow them in no time."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -149,7 +152,7 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     opened.require_class(open_views)
     open_views = opened.settled(open_views)
     by_keys = others.followed(update, opened.verdicts, progress)
-    changes = _changes(reader, _but(catalog, views, others.views), found, open_views, examined)
+    changes = _changes(known, reader, _but(catalog, views, others.views), found, open_views, examined)
     keyed = {name: one.delta for name, one in by_keys.followed.items()}
     deltas = {**deltas_of_unions(catalog, engine, known.facts, changes), **keyed}
     above, anew = others.computed(
@@ -199,13 +202,14 @@ class _Open(Generic[D]):
             raise self._untested(cut)
 
     def settled(self, views: list[View]) -> list[View]:
-        """The views, settled by reads; none where that takes too long, and each of them is one of the others then."""
-        wholes = _wholes(self.others.warehouse.catalog, views)
+        """The views, settled by reads; without those where that takes too long: they are some of the others then."""
+        views = self._without_large(views)
+        wholes, before = _wholes(self.others.warehouse.catalog, views), self.reader.known
+        followed = bool(views) and self.others.can_follow(wholes, self.verdicts)
         try:
-            # Where keyed reads can follow all of them, they need not wait for long.
-            tries = 1 if len(views) <= 1 or self.others.can_follow(wholes) else len(views)
-            self._settle(views, tries)
+            self._settle(views, _SHORT if followed else len(views))
         except BudgetSpentError as spent:
+            self.reader.known = before
             cut = {view: self._cut(view, spent) for view in wholes}
             undecided = {view.name: its for view, its in cut.items()}
             self.verdicts = Verdicts({**self.verdicts, **undecided}, self.verdicts.examined)
@@ -215,13 +219,22 @@ class _Open(Generic[D]):
             return []
         return views
 
+    def _without_large(self, views: list[View]) -> list[View]:
+        """The views but those that many rows would settle, if keyed reads follow these."""
+        catalog = self.others.warehouse.catalog
+        wholes = _wholes(catalog, [view for view in views if joins_many(self.reader.known, view)])
+        if not wholes or not self.others.can_follow(wholes, self.verdicts):
+            return views
+        self.others.add(wholes, self.verdicts)
+        return _but(catalog, views, self.others.views)
+
     def _cut(self, view: View, spent: BudgetSpentError) -> Undecided:
         """The verdict on a view that reads were to settle: what was undecided before is still so."""
         before = self.verdicts.get(view.name)
         reasons = before.reasons if isinstance(before, Undecided) else ()
         return Undecided(view.name, (*reasons, str(spent)), is_cut=True)
 
-    def _settle(self, views: Sequence[View], tries: int) -> None:
+    def _settle(self, views: Sequence[View], tries: float) -> None:
         """Reads everything that the views need, and tests them again for at most so many budgets."""
         reader, catalog = self.reader, self.others.warehouse.catalog
         if views:
@@ -230,10 +243,10 @@ class _Open(Generic[D]):
             if failing:
                 names = {catalog.whole(r.new_facts.view.name) for r in failing}
                 raise not_determined(names, self.verdicts, strict=self.strict)
-            if reader.reads:
-                reader.known = saturated(reader.known)
         with_core = [view for view in views if isinstance(view, GroupedView)]
         if with_core:
+            if reader.reads:
+                reader.known = saturated(reader.known, but=self.others.names)
             left = settle_groups(reader, countable(with_core, reader.known.situation, self.verdicts))
             if left:
                 names = {catalog.whole(name) for name in left}
@@ -266,20 +279,21 @@ class _Open(Generic[D]):
 
 
 def _changes(
+    known: Knowledge[D],
     reader: Reader[D],
     views: Sequence[View],
     found: Mapping[str, Verdict],
     settled: Sequence[View],
     examined: Mapping[str, Delta[D]],
 ) -> dict[str, Delta[D]]:
-    """The deltas of views that are decided, or were settled by reads, from all that is known now.
+    """The deltas of views that are decided by what is known, or were settled by reads, with what these told.
 
     Those that were examined are what becomes of the views: others may be found another way.
     """
     reader.progress("computing the deltas")
     whole = {view.name for view in settled if isinstance(view, GroupedView)}
     return {
-        view.name: examined.get(view.name) or determined_delta(reader.known, verdict)
+        view.name: examined.get(view.name) or determined_delta(known, verdict)
         if isinstance(verdict := found[view.name], SelfMaintainable)
         else delta(reader.known, view, whole=view.name in whole)
         for view in views

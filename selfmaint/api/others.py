@@ -6,6 +6,7 @@ Views that read stored views come after these: `views_as_tables.py`, `by_rows.py
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic
 
@@ -20,7 +21,7 @@ from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.verdict import SelfMaintainable, Verdict
 from selfmaint.engine.protocol import D
-from selfmaint.errors import Code
+from selfmaint.errors import Code, InputError
 from selfmaint.fallback.keyed_rows import MOST_KEYS, ByKeys, KeyedDelta
 from selfmaint.fallback.recompute import reads
 from selfmaint.maintain import Delta
@@ -76,14 +77,20 @@ class Others(Generic[D]):
         """How a view is followed by keys, if it is."""
         return self._plans.get(name) or self._above.get(name)
 
-    def can_follow(self, views: Sequence[View]) -> bool:
-        """Whether all of some views can be followed by keys."""
-        if not self.most_keys:
-            return False
-        from selfmaint.api.keyed import plans_by_keys  # noqa: PLC0415 - only where there are such views
-
-        plans, _ = plans_by_keys(self.warehouse, views, self.situation)
-        return all(view.name in plans for view in views)
+    def can_follow(self, views: Sequence[View], verdicts: Mapping[str, Verdict]) -> bool:
+        """Whether all of some views can be followed without recomputing one from its sources."""
+        trial = replace(
+            self,
+            recompute=False,
+            reasons=dict(self.reasons),
+            again=list(self.again),
+            _plans=dict(self._plans),
+            _above=dict(self._above),
+        )
+        with suppress(NotMaintainedError, InputError):
+            trial.add(views, verdicts)
+            return True
+        return False
 
     def add(self, views: Sequence[View], verdicts: Mapping[str, Verdict]) -> None:
         """Takes views that can be followed by keys, or recomputed; leaves the others.

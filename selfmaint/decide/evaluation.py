@@ -171,6 +171,13 @@ def failing_views(known: Knowledge[D], views: Sequence[View]) -> frozenset[str]:
     return frozenset(r.new_facts.view.name for r in rules if r.goal in failing)
 
 
+def joins_many(known: Knowledge[D], view: View) -> bool:
+    """Whether the witnesses of a view's test were asked for, and left out since they take joins of too many rows."""
+    held: dict[Predicate, D | None] = known.kept.get((_failing_of, MOST_JOINED), {})
+    _, rules = _tests_asked(known).get(view.name, (view, ()))
+    return any(held.get(rule.goal, True) is None for rule in rules)
+
+
 def more_known(before: Knowledge[D], known: Knowledge[D]) -> None:
     """Says which views' tests passed with what was known before: the same, but less."""
     answers, passed = _answers(before), dict(_passed(before))
@@ -227,11 +234,22 @@ def _failing_of(known: Knowledge[D], rules: Sequence[DependsRules], most: int | 
     held: dict[Predicate, D | None] = known.kept.setdefault((_failing_of, most), {})
     waiting = [r for r in rules if r.goal in failing and r.goal not in held]
     if waiting:
-        goals = {r.goal: [f"x{i}" for i in range(r.head.arity)] for r in waiting}
-        program = compact_program(known.support, waiting)
-        rows = known.engine.evaluate_all(program, goals, known.facts, most)
-        held.update((goal, rows.get(goal)) for goal in goals)
+        rows = _rows_of(known, waiting, most)
+        held.update((r.goal, rows.get(r.goal)) for r in waiting)
     return [(r, held[r.goal]) for r in rules if r.goal in failing]
+
+
+def _rows_of(known: Knowledge[D], rules: Sequence[DependsRules], most: int | None) -> dict[Predicate, D]:
+    """The rows of tests, but of those that join too many: also where each view is asked alone."""
+    goals = {r.goal: [f"x{i}" for i in range(r.head.arity)] for r in rules}
+    found = known.engine.evaluate_all(compact_program(known.support, rules), goals, known.facts, most)
+    by_view: dict[str, list[DependsRules]] = {}
+    for rule in rules:
+        by_view.setdefault(rule.new_facts.view.name, []).append(rule)
+    for its in by_view.values() if len(by_view) > 1 else ():
+        if not all(rule.goal in found for rule in its):
+            found |= _rows_of(known, its, most)
+    return found
 
 
 def _nonempty(known: Knowledge[D], rules: Sequence[DependsRules]) -> frozenset[Predicate]:

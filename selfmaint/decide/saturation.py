@@ -9,7 +9,7 @@ where views group, a "no" has two databases to show for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -51,10 +51,10 @@ _CHANGED_ROWS = 20_000
 """Where the update has more rows of a relation, nothing is concluded."""
 
 
-def saturated(known: Knowledge[D]) -> Knowledge[D]:
-    """What is known, with what the stored groups tell where tests fail; found once."""
+def saturated(known: Knowledge[D], but: Collection[str] = ()) -> Knowledge[D]:
+    """What is known, with what the stored groups tell where tests fail, but for those of some views; found once."""
     if saturated not in known.kept:
-        more = known.kept[saturated] = _saturated(followed(known))
+        more = known.kept[saturated] = _saturated(followed(known), but)
         more.kept[saturated] = more.kept[followed] = more
     found: Knowledge[D] = known.kept[saturated]
     return found
@@ -98,22 +98,23 @@ def _followed(known: Knowledge[D]) -> Knowledge[D]:
     return known
 
 
-def _saturated(known: Knowledge[D]) -> Knowledge[D]:
+def _saturated(known: Knowledge[D], but: Collection[str]) -> Knowledge[D]:
     if not learns(known):
         return known
     with suppress(BudgetSpentError), limit(known.decision.budget_s, _WHAT):
         for _ in range(_ROUNDS):
-            before, known = known, _learnt(known)
+            before, known = known, _learnt(known, but)
             if known is before:
                 break
             known = following(known)
     return known
 
 
-def _learnt(known: Knowledge[D]) -> Knowledge[D]:
+def _learnt(known: Knowledge[D], but: Collection[str]) -> Knowledge[D]:
     """What is known with what failing tests tell; itself if that is no more."""
     decision, situation = known.decision, known.situation
-    views = [view for view in known.catalog.views if decision.has_rules(view, situation)]
+    views = [view for view in known.catalog.views if view.name not in but]
+    views = [view for view in views if decision.has_rules(view, situation)]
     if sum(len(decision.depends(view, situation)) for view in views) > TOGETHER:
         return known
     fetched = [

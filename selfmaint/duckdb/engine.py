@@ -40,7 +40,6 @@ from selfmaint.duckdb.exact_rows import (
     rows_of,
 )
 from selfmaint.duckdb.extensions import Extension
-from selfmaint.duckdb.factors import TooManyJoinedError
 from selfmaint.duckdb.failures import writing_sql
 from selfmaint.duckdb.few_rows import all_few
 from selfmaint.duckdb.layouts import taken
@@ -112,14 +111,8 @@ class DuckEngine:
         most: int | None = None,
     ) -> dict[Predicate, Relation]:
         """The extensions of some predicates with rules, in one go; see `evaluate`."""
-        try:
-            found = self.programs.extensions(program, list(goals), facts, most)
-        except TooManyJoinedError:
-            each = [{goal: names} for goal, names in goals.items()] if len(goals) > 1 else []
-            return {
-                g: rows for one in each for g, rows in self.evaluate_all(program, one, facts, most).items()
-            }
-        return {goal: Relation(found[goal], tuple(names)) for goal, names in goals.items()}
+        found = self.programs.extensions(program, list(goals), facts, most)
+        return {g: Relation(found[g], tuple(names)) for g, names in goals.items() if g in found}
 
     def evaluate_view(
         self,

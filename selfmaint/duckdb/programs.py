@@ -19,6 +19,7 @@ from selfmaint.duckdb.database import Database
 from selfmaint.duckdb.extensions import Extension, read_by, written
 from selfmaint.duckdb.factors import (
     Factored,
+    TooManyJoinedError,
     is_bare,
     most_rows,
     over_parts,
@@ -77,10 +78,9 @@ class Programs:
     def extensions(
         self, program: Program, goals: Sequence[Predicate], facts: Facts[Relation], most: int | None = None
     ) -> dict[Predicate, Stored]:
-        """The rows of some predicates with rules, each once.
+        """The rows of some predicates with rules, each once; of those alone that take no join of more than `most` rows.
 
         Raises:
-            TooManyJoinedError: a join on the way has more than `most` rows.
             ReadRefusedError: SM403 a rule reads a predicate that has neither rules nor facts.
             InputError: SM502 DuckDB compares otherwise than Spark; SM104 a value that does not fit its type.
         """
@@ -89,7 +89,7 @@ class Programs:
             known = self._derived(self._prepared(program, goals, facts), facts, ())
         finally:
             self._most_joined = None
-        return {goal: known[goal].stored for goal in goals}
+        return {goal: known[goal].stored for goal in goals if goal in known}
 
     def nonempty(
         self, program: Program, goals: Sequence[Predicate], facts: Facts[Relation]
@@ -146,15 +146,25 @@ class Programs:
     def _derived(
         self, program: Program, facts: Facts[Relation], without: Sequence[Predicate]
     ) -> dict[Predicate, Extension]:
-        """The rows of everything that a program reads or defines, but for some that nothing else uses."""
+        """The rows of everything that a program reads or defines, but for some that nothing else uses.
+
+        And but for what takes joins of too many rows, if any are too many.
+        """
         known = _given(facts)
         rules = program.by_head()
         self.fetched.expect(rules.values())
         for predicate in rules:
             known.pop(predicate, None)
+        left_out = set(without)
         for predicate in evaluation_order(program):
-            if predicate not in without:
+            used = (p for rule in rules[predicate] for p in predicates_of(rule.body)) if left_out else ()
+            if predicate in left_out or not left_out.isdisjoint(used):
+                left_out.add(predicate)
+                continue
+            try:
                 known[predicate] = self.table(rules[predicate], known)
+            except TooManyJoinedError:
+                left_out.add(predicate)
         return known
 
     def table(self, rules: Sequence[Rule], known: Mapping[Predicate, Extension]) -> Extension:

@@ -90,6 +90,23 @@ def test_most_random_views_are_followed() -> None:
     assert ways["other"] < sum(ways.values()) / 2
 
 
+@pytest.mark.parametrize("why", ["many joined", "no time"])
+def test_views_that_reads_do_not_settle_soon_are_followed(why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def way(number: int) -> str:
+        text, outcome = trial(f"ways.{number}")
+        assert outcome is None or outcome.found == outcome.right, text
+        return outcome.how if outcome else ""
+
+    settled = [number for number in range(effort(40, 60)) if way(number) == "settled"]
+    if why == "no time":
+        monkeypatch.setattr("datalog.budget.EVERY", 1)
+        monkeypatch.setattr("selfmaint.api.maintain._SHORT", 0)
+    else:
+        monkeypatch.setattr("selfmaint.api.maintain.joins_many", lambda *_: True)
+    ways = Counter(map(way, settled))
+    assert ways["keyed"], ways
+
+
 def _of_any_window(self: Demands, plan: Plan, number: int, same: frozenset[int]) -> Any:
     if isinstance(plan, Windows) and number in plan.input.columns:
         return self.of(plan.input, number)
