@@ -137,6 +137,7 @@ class Maker:
                 f"sum({inside.columns[-1]}) over (partition by {by[0]})",
                 f"lag({inside.columns[-1]}) over (partition by {by[0]} order by {order})",
                 f"count(*) over (partition by {', '.join(by)})",
+                f"lead({by[0]}, 1, {inside.columns[0]}) over (partition by {by[0]} order by {order})",
             ]
         )
         if self.random.random() < 0.1:

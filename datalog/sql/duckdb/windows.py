@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from datalog.model import ColumnType, TypeName
-from datalog.sql.duckdb.types import Typed, UnlikeSparkError, cast
+from datalog.sql.duckdb.types import SqlType, Typed, UnlikeSparkError, cast
 
 if TYPE_CHECKING:
     from datalog.sql.duckdb.plans import Expressions
@@ -66,17 +66,41 @@ def windowed(tree: exp.Window, values: Expressions) -> Typed:
     if type(call) in _AGGREGATES and not isinstance(call.this, exp.Distinct):
         found, kind = values.value(call, aggregates=True)
         return _each(found, over), kind
-    raise UnlikeSparkError(f"the window function `{call.sql('spark').lower()}`")
+    raise _unlike(call)
 
 
 def _value(call: exp.Expr, values: Expressions, over: Callable[[exp.Expr], exp.Expr]) -> Typed:
     inside, kind = values.value(call.this)
     extra = call.args.get("offset")
-    if call.args.get("default") is not None or (extra is not None and not isinstance(extra, exp.Literal)):
-        raise UnlikeSparkError(f"the window function `{call.sql('spark').lower()}`")
-    name = _NAMES[type(call)]
+    if extra is not None and not isinstance(extra, exp.Literal):
+        raise _unlike(call)
     arguments = [inside] if extra is None else [inside, extra.copy()]
-    return over(exp.Anonymous(this=name, expressions=arguments)), kind
+    if call.args.get("default") is not None:
+        arguments.append(_default(call, values, kind))
+    return over(exp.Anonymous(this=_NAMES[type(call)], expressions=arguments)), kind
+
+
+def _default(call: exp.Expr, values: Expressions, kind: SqlType) -> exp.Expr:
+    """What stands where there is no such row: of the same type, or a whole number of one digit; Spark casts others."""
+    written = call.args["default"]
+    tree, its = values.value(written)
+    if its == kind or isinstance(written, exp.Null):
+        return tree
+    if isinstance(written, exp.Literal) and written.is_int and len(written.name) == 1 and _has_digits(kind):
+        return cast(tree, kind)
+    raise _unlike(call)
+
+
+def _has_digits(kind: SqlType) -> bool:
+    """Whether a type has every whole number of one digit."""
+    if isinstance(kind, str):
+        return False
+    precision, scale = kind.decimal_size if kind.name is TypeName.DECIMAL else (0, 0)
+    return kind.name.is_integer or kind.name is TypeName.DOUBLE or precision > scale
+
+
+def _unlike(call: exp.Expr) -> UnlikeSparkError:
+    return UnlikeSparkError(f"the window function `{call.key}`, as it is written here")
 
 
 def ordered(tree: exp.Expr, one: exp.Expr) -> exp.Expr:
