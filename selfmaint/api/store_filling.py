@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -81,9 +81,8 @@ def fill_store(
     given |= taken
     given = as_queried(platform, catalog, given)
     computed = [view for view in catalog.views if view.name in names and view.name not in given]
-    _require_computable(
-        file, computed, readable, [name for name in names if "@" in name and name not in given]
-    )
+    copies = [name for name in names if "@" in name and name not in given]
+    _require_computable(file, platform, computed, readable, copies)
     open_ = None if filling.views is None else OpenStore.at(platform, file.store)
     if open_ is not None:
         file.store.require_writable()
@@ -223,9 +222,13 @@ def _tables(file: WarehouseFile, filling: Filling) -> list[str]:
 
 
 def _require_computable(
-    file: WarehouseFile, views: list[View], readable: Mapping[str, Readable[D]], copies: list[str]
+    file: WarehouseFile,
+    platform: Platform[D],
+    views: list[View],
+    readable: Mapping[str, Readable[D]],
+    copies: list[str],
 ) -> None:
-    """Refuses, before anything is read, what has neither origin nor sources."""
+    """Refuses, before anything is read, what has neither origin nor sources, and what the engine does not run."""
     found = [
         Diagnostic(
             Code.MISSING_CONTENTS,
@@ -243,6 +246,8 @@ def _require_computable(
         here = entry.source.kind is SourceKind.FILES and "://" not in place
         if name in needed and here and not Path(place).exists():
             found += nothing_stored(name, place).diagnostics
+    if platform.engine.name == EngineKind.DUCKDB:
+        found += _not_run(file.catalog, views)
     if found:
         raise InputError(found)
 
@@ -261,8 +266,6 @@ def _computed(
     if not views:
         return {}
     engine, columns = platform.engine, columns_of(catalog)
-    if engine.name == EngineKind.DUCKDB:
-        _require_run(catalog, views)
     # Nothing is known of the sources: what the store holds may be what is to be repaired.
     empty = {v.name: engine.load((), columns[v.name].names, columns[v.name].types) for v in catalog.views}
     facts = {catalog.view(n).predicate: rows for n, rows in with_counts(platform, catalog, empty).items()}
@@ -277,14 +280,14 @@ def _computed(
     return {predicate.name: rows for predicate, rows in as_declared(catalog, bags, platform).items()}
 
 
-def _require_run(catalog: Catalog, views: Sequence[View]) -> None:
-    """Refuses all texts that DuckDB does not run, before anything is read."""
+def _not_run(catalog: Catalog, views: Sequence[View]) -> Iterator[Diagnostic]:
+    """The texts that DuckDB does not run."""
     from selfmaint.duckdb.text_views import refused_view  # noqa: PLC0415 - where there is DuckDB
 
-    whys = {view.name: why_not_run(view, tables_known(catalog)) for view in views if not view.is_decided}
-    refused = [refused_view(name, why) for name, why in whys.items() if why is not None]
-    if refused:
-        raise InputError([one for error in refused for one in error.diagnostics])
+    for view in views:
+        why = None if view.is_decided else why_not_run(view, tables_known(catalog))
+        if why is not None:
+            yield from refused_view(view.name, why).diagnostics
 
 
 def _made(

@@ -369,5 +369,6 @@ def _factors(plan: Plan) -> tuple[list[Plan], list[exp.Expr], list[Linked]]:
 
 
 def _refused(problems: Problems) -> UnlikeSparkError:
-    what = (one.message.removesuffix(NOT_ANALYSED) for one in problems.found)
+    found = ((one.message.removesuffix(NOT_ANALYSED), one.hint) for one in problems.found)
+    what = (f"{message} ({hint})" if hint and "`" in hint else message for message, hint in found)
     return UnlikeSparkError("; ".join(what) or "an expression")

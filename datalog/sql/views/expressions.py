@@ -207,7 +207,7 @@ class Reader:
         for side, tree in ((left, node.this), (right, node.expression)):
             found = family(self.variables.type_of(side))
             if found not in ("number", "any"):
-                hint = "compute the date before, or compare with a constant date"
+                hint = "`datediff(a, b)` is the number of days between; or compare with a constant date"
                 raise self.problems.outside(f"arithmetic on a {found}", tree, hint)
         return Arithmetic(_ARITHMETIC[type(node)], left, right, self.problems.source.span_of(node))
 
@@ -297,7 +297,8 @@ class Reader:
         ]
         read = tuple(self.expression(argument) for argument in arguments if isinstance(argument, exp.Expr))
         if name == "round" and not all(_is_number_of_places(one) for one in read[1:]):
-            raise self.problems.outside("`round` to places that are not written out", node, "write a number")
+            hint = "write a number of places: 0 or more"
+            raise self.problems.outside("`round` to tens, or to places that are not written out", node, hint)
         if name == "left":
             name, read = "substring", (read[0], Constant(1), *read[1:])
         if name == "replace" and len(read) == 2:  # noqa: PLR2004 - what is replaced goes

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from sqlglot import exp
+from sqlglot import ErrorLevel, exp
 
 from datalog.sql.views.calls import BY_NAME, NAMED, PARTS
 from datalog.sql.views.moments import MOMENTS, is_moment
+from datalog.sql.views.other_dialects import called_in_spark
 from datalog.sql.views.source import Problems
 
 _BINARY = frozenset({"this", "expression"})
@@ -102,6 +103,7 @@ _ALLOWED: Mapping[type[exp.Expr], frozenset[str]] = {
 _UNREAD = frozenset({"hint", "order", "sort"})
 """Parts that do not change which rows there are."""
 
+_LOADED = "compute its value when the rows are loaded"
 _OWN_VIEW = "make it a materialized view of its own, and read that"
 JOIN_HINT = (
     "show a key of the kept side, and a column of the other one that is never null: then it is analysed"
@@ -221,15 +223,17 @@ def unknown(node: exp.Expr) -> tuple[str, str]:
         is_known = isinstance(node, exp.CurrentDate | exp.CurrentTimestamp)
         return f"`{node.sql_name().lower()}`", hint if is_known else "filter when reading the view"
     if isinstance(node, exp.Anonymous):
-        return f"the function `{node.name.lower()}`", "compute its value when the rows are loaded"
+        return f"the function `{node.name.lower()}`", called_in_spark(node.name) or _LOADED
     if isinstance(node, exp.AggFunc):
         return f"the aggregate `{_name(node)}`", "count, sum, avg, min and max are analysed"
     if isinstance(node, exp.Func):
-        return f"the function `{_name(node)}`", "compute its value when the rows are loaded"
+        return f"the function `{_name(node)}`", called_in_spark(node.sql_name()) or _LOADED
     return f"this (`{type(node).__name__.lower()}`)", _OWN_VIEW
 
 
 def _name(node: exp.Func) -> str:
     """What a function is called in Spark's SQL: `date_trunc` and not `timestamp_trunc`."""
-    found = re.match(r"(\w+)\(", node.sql("spark"))
+    if isinstance(node, exp.ToChar):
+        return "to_char"  # the parser writes it as a cast
+    found = re.match(r"(\w+)\(", node.sql("spark", unsupported_level=ErrorLevel.IGNORE))
     return (found[1] if found else node.sql_name()).lower()

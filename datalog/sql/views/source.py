@@ -263,12 +263,14 @@ def _syntax(source: SqlText, chunk: list[Token], error: dict[str, Any]) -> Diagn
     if expected:
         label = f"expected `{expected[1].strip('`')}`"
     shown = source.text[token.start : token.end + 1].replace("`", "")
+    is_double = source.text[max(token.start - 1, 0) : token.end + 1] == "//"
     return Diagnostic(
         Code.SQL_SYNTAX,
         f"SQL that cannot be read, at `{shown}`",
         source.span(token.start, token.end + 1),
         label,
         note="statements are read in Spark's dialect",
+        hint="whole numbers are divided by `a div b`" if is_double else None,
     )
 
 

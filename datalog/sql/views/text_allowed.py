@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from datalog.sql.views.other_dialects import called_in_spark
 from datalog.sql.views.outside import unknown
 
 AGGREGATES = frozenset(
@@ -104,7 +105,7 @@ def refused_in(tree: exp.Expr, text: str) -> tuple[exp.Expr, str, str] | None:
         if place is not None:
             name = text[place : node.meta["end"] + 1].strip("`").casefold()
             if name not in TEXT_FUNCTIONS:
-                return node, f"the function `{name}`", unknown(node)[1]
+                return node, f"the function `{name}`", called_in_spark(name) or unknown(node)[1]
         elif type(node) not in _WRITTEN_OTHERWISE | _CLAUSES:
             return node, *unknown(node)
     return None

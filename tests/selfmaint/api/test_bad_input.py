@@ -22,6 +22,7 @@ from selfmaint.audit.matrix import read_baseline
 from selfmaint.conformance.cases import read_cases
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.errors import InputError
+from tests.command_line import run
 
 NONE: frozenset[Any] = frozenset()
 
@@ -189,3 +190,27 @@ def test_a_frame_with_a_value_that_its_column_cannot_hold(tmp_path: Path) -> Non
     rows = pa.table({"id": [2], "n": pa.array([Decimal("5.1234")], pa.decimal128(20, 4))})
     with selfmaint.load(toml, engine="duckdb") as warehouse, pytest.raises(InputError, match=r"hold 5\.1234"):
         selfmaint.Update.from_frames(warehouse, inserted={"r": rows}, effective=True)
+
+
+def test_a_new_store_names_all_that_it_cannot_compute(tmp_path: Path) -> None:
+    texts = {
+        "views.sql": "create table r (id int primary key, a int, d date);\n"
+        "create view days as select id, d - date'2025-01-01' as n from r;\n"
+        "create view first_of as select distinct on (a) a, id from r order by a, id;\n"
+        "create view month as select id, strftime(d, '%Y-%m') as m from r;\n",
+        "w.toml": 'program = "views.sql"\n[store]\nkind = "lake"\npath = "lake"\n'
+        '[engine]\nkind = "duckdb"\n[relations.r]\npath = "r.csv"\n',
+        "r.csv": "id,a,d\n1,2,2025-02-01\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    ran = run("init", str(tmp_path / "w.toml"))
+    assert ran.status == 2
+    for said in (
+        "the view `month` cannot be recomputed",
+        "Spark's is `date_format",
+        "`datediff(a, b)`",
+        "DISTINCT ON",
+    ):
+        assert said in ran.stderr, ran.stderr
+    assert not (tmp_path / "lake").exists()
