@@ -323,6 +323,31 @@ def _grouped(*calls: str, having: tuple[str, ...] = ("",)) -> Callable[[Random],
     return made
 
 
+def _distinct_keys(random: Random) -> str:
+    """Counts of keys, which stand once in their groups, or many times where rows are joined with several."""
+    source, by, key, value = random.choice(
+        [
+            ("r", "b", "a", "c"),
+            ("r", "c", "a", "b"),
+            ("r join s on r.b = s.f", "s.d", "r.a", "r.c"),
+            ("r join s on r.b = s.f", "s.d", "s.f", "r.c"),
+            ("s left join r on r.b = s.f", "s.f", "r.a", "r.c"),
+        ]
+    )
+    call = random.choice(
+        [
+            "count(distinct {0})",
+            "sum(distinct {0})",
+            "count(distinct case when {1} > 1 then {0} end)",
+            "count(distinct {0}) filter (where {1} < 3)",
+            "count(distinct nullif({0}, 2))",
+        ]
+    ).format(key, value)
+    also = random.choice(["", ", count(*) as n", f", sum({value}) as n"])
+    where = _where(random, "r." if "join" in source else "", 0.2)
+    return f"select {by}, {call} as z{also} from {source}{where} group by {by}"
+
+
 def _of_pairs(random: Random) -> str:
     by, one, other = random.choice([("b", "a", "c"), ("c", "b", "a"), ("a", "b", "c")])
     where = _where(random, "", 0.3)
@@ -625,6 +650,7 @@ SHAPES: dict[str, Callable[[Random], str | Views]] = {
         "listagg(cast({0} as string), ',') within group (order by cast({0} as string))",
         "listagg(distinct cast({0} as string), ',') within group (order by cast({0} as string) desc)",
     ),
+    "COUNT DISTINCT of keys": _distinct_keys,
     "COUNT DISTINCT of several": _of_pairs,
     "GROUP BY ALL": lambda random: re.sub(
         r"(?<=group by) .*", " all", _grouped("sum({})", "max({})")(random)

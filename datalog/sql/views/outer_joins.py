@@ -53,6 +53,7 @@ from datalog.model import (
 from datalog.rewrite.branches import column
 from datalog.sql.views.blocks import named_block
 from datalog.sql.views.conditions import some_value
+from datalog.sql.views.distinct_values import without_distinct
 from datalog.sql.views.full_joins import full_join, is_full_join
 from datalog.sql.views.innermost import innermost
 from datalog.sql.views.outer_columns import Columns
@@ -163,8 +164,10 @@ class _Reading:
         names = self.given_names or tuple(name for name, _, _ in items)
         if len(names) < len(items) or len(names) > len({name.casefold() for name in names}):
             raise NotToldError("give each column a name of its own: `... as name`")
-        found = self._made_of([what for _, what, _ in items], groups, names)
-        hint = its.missing_keys([what for _, what, _ in items], is_aggregated=is_aggregated)
+        joined = Draft(its.piece.draft.body, tuple(what for _, what, _ in items), groups=groups)
+        whats = without_distinct(joined, its.reader.relations.declared).outputs
+        found = self._made_of(whats, groups, names)
+        hint = its.missing_keys(whats, is_aggregated=is_aggregated)
         return Told(names, found, hint)
 
     def _made_of(

@@ -23,6 +23,7 @@ from datalog.model import (
     Predicate,
 )
 from datalog.sql.views.coalesced import without_coalesced
+from datalog.sql.views.distinct_values import without_distinct
 from datalog.sql.views.expressions import Reader
 from datalog.sql.views.joined_groups import with_keys
 from datalog.sql.views.joins import MOST_BLOCKS, Piece, column_names, joined, renamed
@@ -248,7 +249,8 @@ class QueryReader:
             raise
         if pieces[0].beside:
             query = self._with_keys(query, pieces[0], tree)
-        query = replace(query, drafts=tuple(self._without_coalesced(draft) for draft in query.drafts))
+        drafts = (self._without_coalesced(draft) for draft in query.drafts)
+        query = replace(query, drafts=tuple(without_distinct(one, self.relations.declared) for one in drafts))
         if found.subqueries and not dedup:
             query = once(query, outside, tree, self.relations.declared, self.problems)
         return replace(query, distinct=query.distinct and not self.dedup)

@@ -1,0 +1,63 @@
+"""Aggregates of distinct values that no two rows of a group share, written without DISTINCT.
+
+    SELECT c.region, count(DISTINCT o.id) FROM orders o JOIN customer c ON o.customer = c.id GROUP BY c.region
+    SELECT c.region, count(o.id)          FROM orders o JOIN customer c ON o.customer = c.id GROUP BY c.region
+
+are the same, as keys say: what is grouped by and the value together determine the row that each table has in a match,
+and tables with keys have it once. A null is no value. What adds up is followed by the update alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from datalog.model import (
+    Aggregate,
+    Call,
+    Case,
+    Constant,
+    Expression,
+    Variable,
+    aggregates_of,
+    map_condition,
+    map_expression,
+    variables_of,
+)
+from datalog.sql.views.joins import Declared
+from datalog.sql.views.row_keys import RowKeys
+from datalog.sql.views.scope import Draft
+
+
+def without_distinct(draft: Draft, declared: Declared) -> Draft:
+    """A draft that takes no value of a group once that is there once; any other as it is."""
+    if draft.groups is None or not any(one.distinct for one in aggregates_of([*draft.outputs, *draft.having])):
+        return draft
+    keys, by = RowKeys.of(draft.body, declared), draft.groups
+    if keys is None:
+        return draft
+    every = frozenset(variables_of(keys.atoms))
+
+    def change(value: Expression) -> Expression | None:
+        if not isinstance(value, Aggregate) or not value.distinct or value.operand is None:
+            return None
+        known = _if_not_null(value.operand)
+        is_once = known is not None and keys.determined([*by, known]) >= every
+        return replace(value, distinct=False) if is_once else None
+
+    outputs = tuple(map_expression(change, one) for one in draft.outputs)
+    return replace(draft, outputs=outputs, having=tuple(map_condition(change, one) for one in draft.having))
+
+
+def _if_not_null(value: Expression) -> Variable | None:
+    """The column whose value a value is, unless it is null."""
+    match value:
+        case Variable():
+            return value
+        case Call("nullif", (Variable() as one, _)):
+            return one
+        case Case(branches, otherwise):
+            results = {one for one in (*(result for _, result in branches), otherwise) if one != Constant(None)}
+            (one, *others) = results or {None}
+            return one if isinstance(one, Variable) and not others else None
+        case _:
+            return None
