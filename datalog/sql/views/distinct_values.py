@@ -53,11 +53,11 @@ def _if_not_null(value: Expression) -> Variable | None:
     match value:
         case Variable():
             return value
-        case Call("nullif", (Variable() as one, _)):
-            return one
+        case Call("nullif", (Variable() as column, _)):
+            return column
         case Case(branches, otherwise):
-            results = {one for one in (*(result for _, result in branches), otherwise) if one != Constant(None)}
-            (one, *others) = results or {None}
-            return one if isinstance(one, Variable) and not others else None
+            results = {*(result for _, result in branches), otherwise} - {Constant(None)}
+            first = next(iter(results), None)
+            return first if isinstance(first, Variable) and len(results) == 1 else None
         case _:
             return None

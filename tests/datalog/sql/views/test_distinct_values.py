@@ -65,8 +65,7 @@ def test_others_keep_it(query: str) -> None:
     [
         "select b, count(distinct a) as n, sum(distinct a) as m from r group by b",
         "select b, count(distinct case when c > 1 then a end) as n, count(*) as m from r group by b",
-        "select s.d, count(distinct r.a) as n, count(distinct r.a) filter (where r.c > 1) as m "
-        "from r join s on r.b = s.f group by s.d",
+        f"select s.d, count(distinct r.a) as n, count(distinct r.a) filter (where r.c > 1) as m {JOINED} group by s.d",
         "select s.d, count(distinct s.f) as n, count(*) as m from r join s on r.b = s.f group by s.d",
         "select s.f, s.d, count(distinct r.a) as n, sum(r.c) as m from s left join r on r.b = s.f group by s.f, s.d",
         "select r.b, count(distinct r.a) as n from r join s on r.b = s.d group by r.b",
