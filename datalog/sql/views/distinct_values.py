@@ -30,7 +30,9 @@ from datalog.sql.views.scope import Draft
 
 def without_distinct(draft: Draft, declared: Declared) -> Draft:
     """A draft that takes no value of a group once that is there once; any other as it is."""
-    if draft.groups is None or not any(one.distinct for one in aggregates_of([*draft.outputs, *draft.having])):
+    if draft.groups is None or not any(
+        one.distinct for one in aggregates_of([*draft.outputs, *draft.having])
+    ):
         return draft
     keys, by = RowKeys.of(draft.body, declared), draft.groups
     if keys is None:
