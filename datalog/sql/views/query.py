@@ -28,6 +28,7 @@ from datalog.sql.views.expressions import Reader
 from datalog.sql.views.joined_groups import with_keys
 from datalog.sql.views.joins import MOST_BLOCKS, Piece, column_names, joined, renamed
 from datalog.sql.views.limits import chain
+from datalog.sql.views.null_rejecting import with_inner_joins
 from datalog.sql.views.scope import Draft, Query, Scope, Source, Variables, family
 from datalog.sql.views.select import GroupedUnionError, is_grouped, select_query, with_conditions
 from datalog.sql.views.semi_joins import once, taken_out, with_semi_join
@@ -224,6 +225,7 @@ class QueryReader:
     # ------------------------------------------------------------------------------------------ selects
 
     def _select(self, tree: exp.Select) -> Query:
+        tree = with_inner_joins(tree)
         from_ = tree.args.get("from_")
         dedup = self.dedup or tree.args.get("distinct") is not None
         inner = replace(self, dedup=dedup and not is_grouped(tree))
