@@ -4,7 +4,8 @@
     SELECT c.region, count(o.id)          FROM orders o JOIN customer c ON o.customer = c.id GROUP BY c.region
 
 are the same, as keys say: what is grouped by and the value together determine the row that each table has in a match,
-and tables with keys have it once. A null is no value. What adds up is followed by the update alone.
+and tables with keys have it once. A null is no value. What adds up is followed by the update alone; not so a sum of
+doubles beside it, of which the DISTINCT stays: such a view is better computed from others.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import replace
 
 from datalog.model import (
     Aggregate,
+    AggregateFunction,
     Call,
     Case,
     Constant,
@@ -25,17 +27,16 @@ from datalog.model import (
 )
 from datalog.sql.views.joins import Declared
 from datalog.sql.views.row_keys import RowKeys
-from datalog.sql.views.scope import Draft
+from datalog.sql.views.scope import Draft, Variables
 
 
-def without_distinct(draft: Draft, declared: Declared) -> Draft:
+def without_distinct(draft: Draft, variables: Variables, declared: Declared) -> Draft:
     """A draft that takes no value of a group once that is there once; any other as it is."""
-    if draft.groups is None or not any(
-        one.distinct for one in aggregates_of([*draft.outputs, *draft.having])
-    ):
+    aggregates = aggregates_of([*draft.outputs, *draft.having])
+    if not any(one.distinct for one in aggregates) or any(_is_inexact(one, variables) for one in aggregates):
         return draft
     keys, by = RowKeys.of(draft.body, declared), draft.groups
-    if keys is None:
+    if keys is None or by is None:
         return draft
     every = frozenset(variables_of(keys.atoms))
 
@@ -48,6 +49,13 @@ def without_distinct(draft: Draft, declared: Declared) -> Draft:
 
     outputs = tuple(map_expression(change, one) for one in draft.outputs)
     return replace(draft, outputs=outputs, having=tuple(map_condition(change, one) for one in draft.having))
+
+
+def _is_inexact(one: Aggregate, variables: Variables) -> bool:
+    """Whether an aggregate adds up doubles."""
+    adds = one.function in (AggregateFunction.SUM, AggregateFunction.AVG)
+    kind = None if one.operand is None else variables.type_of(one.operand)
+    return adds and kind is not None and kind.name.is_floating
 
 
 def _if_not_null(value: Expression) -> Variable | None:

@@ -165,7 +165,7 @@ class _Reading:
         if len(names) < len(items) or len(names) > len({name.casefold() for name in names}):
             raise NotToldError("give each column a name of its own: `... as name`")
         joined = Draft(its.piece.draft.body, tuple(what for _, what, _ in items), groups=groups)
-        whats = without_distinct(joined, its.reader.relations.declared).outputs
+        whats = without_distinct(joined, its.reader.variables, its.reader.relations.declared).outputs
         found = self._made_of(whats, groups, names)
         hint = its.missing_keys(whats, is_aggregated=is_aggregated)
         return Told(names, found, hint)

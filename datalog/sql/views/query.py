@@ -252,7 +252,8 @@ class QueryReader:
         if pieces[0].beside:
             query = self._with_keys(query, pieces[0], tree)
         drafts = (self._without_coalesced(draft) for draft in query.drafts)
-        query = replace(query, drafts=tuple(without_distinct(one, self.relations.declared) for one in drafts))
+        drafts = (without_distinct(one, self.variables, self.relations.declared) for one in drafts)
+        query = replace(query, drafts=tuple(drafts))
         if found.subqueries and not dedup:
             query = once(query, outside, tree, self.relations.declared, self.problems)
         return replace(query, distinct=query.distinct and not self.dedup)
