@@ -19,10 +19,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from datalog.diagnostics import Diagnostic, Severity
+from datalog.diagnostics import Diagnostic
 from datalog.model import Declaration, ForeignKey
 from datalog.sql.views import SqlText, SqlViews, column_of_text, read_sql
 from datalog.sql.views.as_written import in_backticks
+from selfmaint.api.dbt_remarks import SPARK, remarks
 from selfmaint.api.programs import TextsAt, catalog_of_sql, texts_at
 from selfmaint.api.toml_tables import read_text
 from selfmaint.errors import Code, InputError, input_error
@@ -34,7 +35,6 @@ _Node: TypeAlias = Mapping[str, Any]
 _STORED = frozenset({"table", "incremental", "materialized_view", "materializedview", "streaming_table"})
 _UNFOLDED = frozenset({"view", "ephemeral"})
 _OWN_SQL = "is_incremental"
-_SPARK = ("spark", "databricks")
 _MOST_FOUND = 20
 
 
@@ -160,7 +160,7 @@ class _Project:
         ]
         names = [self.names[i] for i, n in models.items() if _materialized(n) in _UNFOLDED]
         found = read_sql(texts, declared, unfolded=names, instead=instead)
-        warnings = found.warnings if self.adapter in _SPARK else (self._other_dialect(), *found.warnings)
+        warnings = (*remarks(self.path, self.adapter, declared, found), *found.warnings)
         by_name = {self.names[i]: constraints[i] for i in models}
         return replace(
             found,
@@ -176,14 +176,6 @@ class _Project:
         metadata = self.data.get("metadata")
         said = metadata.get("adapter_type") if isinstance(metadata, dict) else None
         return said.lower() if isinstance(said, str) and said else "spark"
-
-    def _other_dialect(self) -> Diagnostic:
-        return Diagnostic(
-            Code.MANIFEST,
-            f"the dbt manifest `{self.path}` was compiled for `{self.adapter}`; its SQL is read as Spark's",
-            hint="nulls' order, divisions, casts and functions differ (`explain SM107`): compile it by Spark's adapter",
-            severity=Severity.WARNING,
-        )
 
     def clock(self, at: Callable[[datetime], Catalog]) -> Clock | None:
         """The clock of the project, from what was read of it."""
@@ -204,7 +196,7 @@ class _Project:
                 f"the model `{name}` of the dbt manifest `{self.path}` has no compiled SQL",
                 hint="run `dbt compile`, and name the `target/manifest.json` that it writes",
             )
-        sql, reason = sql if self.adapter in _SPARK else in_backticks(sql, self.adapter), None
+        sql, reason = sql if self.adapter in SPARK else in_backticks(sql, self.adapter), None
         if _OWN_SQL in str(node.get("raw_code") or node.get("raw_sql") or ""):
             reason = "the model's SQL differs between a first and a later run (`is_incremental`)"
         text = SqlText(sql, f"{self.path} ({name})", _parts(node), name, reason)

@@ -61,7 +61,8 @@ def create(file: WarehouseFile, log: ServerLog) -> list[str]:
     tables, problems = tables_of(log, *tables_in(file))
     if problems:
         raise SourceError(problems)
-    done = log.create([table.identifier for table in tables])
+    generated = any(table.stored for table in tables)
+    done = log.create([table.identifier for table in tables], generated=generated)
     followed_tables(file, log)
     return done
 

@@ -23,6 +23,8 @@ from selfmaint.postgres.pgoutput import Message, message
 from selfmaint.store.log_position import Snapshot, lsn_of, lsn_text
 
 PLUGIN = "pgoutput"
+PUBLISHES_GENERATED = 180_000
+"""From this version on a server publishes generated columns, and refuses to update rows that lack theirs."""
 _FETCH = 2_000
 _STATE = """
     SELECT
@@ -225,8 +227,15 @@ class ServerLog:
 
     # -------------------------------------------------------------------------------------------- making
 
-    def create(self, tables: list[sql.Identifier]) -> list[str]:
+    def publishes_generated(self) -> bool:
+        """Whether the server can publish columns that are generated and stored, and else refuses to update rows."""
+        with self.connected("looking at the server") as connection:
+            return connection.info.server_version >= PUBLISHES_GENERATED
+
+    def create(self, tables: list[sql.Identifier], *, generated: bool = False) -> list[str]:
         """Makes the publication and the slot, as far as they are missing.
+
+        `generated`: some tables have columns that are generated and stored.
 
         Raises:
             SourceError: SM401 the user may not; SM608 the server does not log enough.
@@ -234,7 +243,8 @@ class ServerLog:
         has_publication, has_slot = self.exists()
         done = []
         if not has_publication:
-            done.append(self._run(self._publication(tables), "making the publication"))
+            whole = generated and self.publishes_generated()
+            done.append(self._run(self._publication(tables, whole=whole), "making the publication"))
         if not has_slot:
             done.append(self._run(self._slot(), "making the slot"))
         return done
@@ -252,10 +262,11 @@ class ServerLog:
                 ) from None
             return statement.as_string(connection)
 
-    def _publication(self, tables: list[sql.Identifier]) -> sql.Composed:
-        return sql.SQL("CREATE PUBLICATION {} FOR TABLE {}").format(
+    def _publication(self, tables: list[sql.Identifier], *, whole: bool) -> sql.Composed:
+        made = sql.SQL("CREATE PUBLICATION {} FOR TABLE {}").format(
             sql.Identifier(self.publication), sql.SQL(", ").join(tables)
         )
+        return made + sql.SQL(" WITH (publish_generated_columns = stored)") if whole else made
 
     def _slot(self) -> sql.Composed:
         return sql.SQL("SELECT pg_catalog.pg_create_logical_replication_slot({}, {})").format(

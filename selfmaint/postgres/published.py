@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -11,20 +11,23 @@ from psycopg import sql
 from datalog.diagnostics import Diagnostic
 from selfmaint.errors import Code, SourceError
 from selfmaint.postgres.connection import Connection
-from selfmaint.postgres.log import ServerLog, log_error
+from selfmaint.postgres.log import PUBLISHES_GENERATED, ServerLog, log_error
 from selfmaint.postgres.pgoutput import Column
 from selfmaint.postgres.types import PostgresTable, columns_of
 from selfmaint.store.expected import Expected
 
 _NUMERIC = 1700
 _TIMES = {1114, 1184}
+_STORED = "s"
+_NOT_UPDATED = "PostgreSQL refuses to update rows of the table until it is run"
 _HEADER = 4
 """What PostgreSQL adds to the sizes that a type has."""
 _TABLE = """
     SELECT
         c.oid::bigint, n.nspname, c.relname, c.relkind::text, c.relpersistence::text, c.relreplident = 'f',
         EXISTS (SELECT FROM pg_catalog.pg_inherits WHERE inhparent = c.oid), c.relfilenode::text,
-        (SELECT json_agg(json_build_array(attname, atttypid::bigint, atttypmod, attnum, xmin::text) ORDER BY attnum)
+        (SELECT json_agg(
+            json_build_array(attname, atttypid::bigint, atttypmod, attnum, xmin::text, attgenerated) ORDER BY attnum)
             FROM pg_catalog.pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped)
     FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
     WHERE c.oid = to_regclass(%s)
@@ -43,6 +46,8 @@ class LoggedTable:
     Attributes:
         mark: what tells it from another that takes its name, or has other types: see `mark`.
         shape: what shows that its rows were rewritten past the log: see `is_rewritten`.
+        columns: the columns that are declared.
+        stored: those of its columns that are generated, and stored.
     """
 
     relation: str
@@ -51,6 +56,8 @@ class LoggedTable:
     name: str
     mark: str
     shape: str
+    columns: tuple[str, ...] = ()
+    stored: frozenset[str] = frozenset()
 
     @property
     def identifier(self) -> sql.Identifier:
@@ -143,7 +150,7 @@ def _table(
     assert row is not None
     oid, schema, name, kind, persistence, is_whole, has_children, file, raw = row
     attributes = cast(list[tuple[Any, ...]], raw)
-    columns = [Column(str(n), int(t), int(m)) for n, t, m, _, _ in attributes]
+    columns = [Column(str(n), int(t), int(m)) for n, t, m, *_ in attributes]
     what = "is no table that is logged" if kind not in ("r", "p") or persistence != "p" else None
     if has_children or kind == "p":
         what = "has partitions, or others that inherit from it: these may come and go past the log"
@@ -156,11 +163,32 @@ def _table(
         hint=f"ALTER TABLE {shown} REPLICA IDENTITY FULL;",
         note="views lose what the old row gave them; changes from before that statement cannot be followed",
     )
-    known = {n: f"c{number}:{xmin}" for n, _, _, number, xmin in attributes}
+    made = {str(n): str(generated) for n, *_, generated in attributes if generated}
+    problems = [] if is_whole else [wrong]
+    problems += _generated(connection, relation, made, expected.columns)
+    known = {n: f"c{number}:{xmin}" for n, _, _, number, xmin, _ in attributes}
     shape = " ".join([str(file), *(known[n] for n in expected.columns)])
     sign = mark(int(str(oid)), columns, expected.columns)
-    found = LoggedTable(relation, int(str(oid)), str(schema), str(name), sign, shape)
-    return found, [] if is_whole else [wrong]
+    stored = frozenset(column for column, how in made.items() if how == _STORED)
+    found = LoggedTable(
+        relation, int(str(oid)), str(schema), str(name), sign, shape, tuple(expected.columns), stored
+    )
+    return found, problems
+
+
+def _generated(
+    connection: Connection, relation: str, made: Mapping[str, str], declared: Collection[str]
+) -> Iterator[Diagnostic]:
+    """Generated columns that no log has, or that forbid that the table is published."""
+    publishes = connection.info.server_version >= PUBLISHES_GENERATED
+    for column, how in made.items():
+        what = f"the column `{column}` of `{relation}` is generated"
+        if how != _STORED and publishes:
+            message = f"{what} when it is read: with REPLICA IDENTITY FULL no row of a published table can be updated"
+            yield Diagnostic(Code.LOG, message, hint="make it STORED, or drop it and compute it in a view")
+        elif column in declared and (how != _STORED or not publishes):
+            hint = f"leave `{column}` out of the declaration of `{relation}`, and compute it in a view"
+            yield Diagnostic(Code.LOG, f"{what}, and this server does not log it", hint=hint)
 
 
 def _unpublished(
@@ -193,4 +221,19 @@ def _unpublished(
             wrong.append(
                 Diagnostic(Code.LOG, f"{shown} leaves rows of `{table.schema}.{table.name}` out", hint=hint)
             )
+        elif missing := [one for one in table.columns if one not in entry["attnames"]]:
+            is_stored = table.stored.issuperset(missing)
+            how = "publish_generated_columns = stored" if is_stored else None
+            hint = (
+                f"ALTER PUBLICATION {name} SET ({how});"
+                if how
+                else "publish the table without a list of columns"
+            )
+            what = f"{shown} leaves columns of `{table.schema}.{table.name}` out: {', '.join(missing)}"
+            wrong.append(Diagnostic(Code.LOG, what, hint=hint, note=_NOT_UPDATED if is_stored else None))
+        elif left := sorted(table.stored - {*entry["attnames"]}):
+            hint = f"ALTER PUBLICATION {name} SET (publish_generated_columns = stored);"
+            what = f"{shown} leaves generated columns of `{table.schema}.{table.name}` out: {', '.join(left)}"
+            if log.publishes_generated():
+                wrong.append(Diagnostic(Code.LOG, what, hint=hint, note=_NOT_UPDATED))
     return wrong

@@ -57,6 +57,30 @@ def test_tables_whose_old_rows_are_not_logged_are_named_with_the_statement(shop:
     healed(shop)
 
 
+def test_generated_columns_are_published_or_refused_before_the_source_is_touched(shop: LoggedShop) -> None:
+    shop.execute("alter table shop.sale add column twice int generated always as (amount * 2) stored")
+    shop.made()
+    shop.execute(CHANGE)
+    assert shop.follow("--once").status == 0
+    assert shop.stored() == shop.expected()
+    shop.execute("alter publication changes set (publish_generated_columns = none)")
+    refused(
+        shop,
+        "SM608",
+        "leaves generated columns of `shop.sale` out: twice",
+        "publish_generated_columns = stored",
+    )
+    shop.execute("alter publication changes set (publish_generated_columns = stored)")
+    shop.execute(CHANGE)
+    assert shop.follow("--once").status == 0
+    shop.execute("drop publication changes")
+    shop.execute("alter table shop.customer add column loud text generated always as (upper(region)) virtual")
+    ran = run("follow", str(shop.toml), "--create")
+    assert codes(ran) == {"SM608"}
+    assert "`loud` of `customer` is generated when it is read" in ran.stderr
+    shop.execute("update shop.customer set region = 'west' where id = 4")
+
+
 @pytest.mark.parametrize(
     ("statements", "code", "said"),
     [
