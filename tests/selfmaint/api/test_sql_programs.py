@@ -273,6 +273,23 @@ def test_double_quotes_are_of_names_where_dbt_compiled_for_another_engine(tmp_pa
     assert "was compiled for `postgres`; its SQL is read as Spark's" in warning.message
 
 
+def test_sources_without_types_are_named_where_models_read_them(tmp_path: Path) -> None:
+    path = manifest(tmp_path)
+    data = json.loads(path.read_text(encoding="utf-8"))
+    for source in data["sources"].values():
+        source["columns"] = {
+            name: {**column, "data_type": "int"} for name, column in source["columns"].items()
+        }
+    path.write_text(json.dumps(data), encoding="utf-8")
+    assert not any("types" in one.message for one in read_dbt_manifest(path).warnings)
+    for column in data["sources"]["source.p.raw.orders"]["columns"].values():
+        del column["data_type"]
+    path.write_text(json.dumps(data), encoding="utf-8")
+    (said,) = (one for one in read_dbt_manifest(path).warnings if "types" in one.message)
+    assert "the types of columns of `raw.orders`" in said.message
+    assert "`data_type`" in (said.hint or "")
+
+
 def test_columns_that_dbt_utils_says_are_unique_together_are_a_key(tmp_path: Path) -> None:
     path, orders = manifest(tmp_path), "source.p.raw.orders"
     data = json.loads(path.read_text(encoding="utf-8"))
