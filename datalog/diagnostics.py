@@ -121,6 +121,8 @@ class Code(Enum):
     """Another number of columns than belongs there: in a union, or in a view's list of columns."""
     SQL_SKIPPED = "DL407"
     """A statement that defines no view and no table: it is passed over."""
+    SQL_MISREAD = "DL408"
+    """A literal or type that means something else in Spark's SQL than it looks."""
 
 
 @unique

@@ -27,6 +27,7 @@ from datalog.sql.views.anti_joins import anti_join
 from datalog.sql.views.blocks import named_block, united_type
 from datalog.sql.views.catalogue import Catalogue, Named, second
 from datalog.sql.views.grouped_by_all import places_written_out
+from datalog.sql.views.misread import misread
 from datalog.sql.views.outer_joins import outer_join
 from datalog.sql.views.outer_sources import NotToldError
 from datalog.sql.views.outside import report_outside
@@ -53,7 +54,7 @@ class SqlViews:
         declarations: of base relations, and of the views' columns.
         views: the views that could be read, in the order of the texts.
         opaque: the views of which only the text is known, with reasons.
-        warnings: what keeps views from being read (DL402), and statements passed over (DL407).
+        warnings: what keeps views from being read (DL402), statements passed over (DL407), and DL408.
         undone: the same of views with LEFT JOINs, by view: it counts where what they are made of is not decided.
         queries: those of views that read views, as they are written.
     """
@@ -131,6 +132,8 @@ class _Reading:
         if any(one.severity is Severity.ERROR for one in self.found):
             raise ProgramError(self.found)
         self._say_what_is_read()
+        names = {name.casefold() for one in (*self.given, *self.tables) for name in one.column_names}
+        self.found += (one for text in self.texts for one in misread(text, names))
         declared = (*self.given, *self._with_targets())
         stored = [view for view in self.catalogue.views if view.stored]
         columns = [Declaration(v.name, v.columns_found, span=v.span) for v in stored if v.columns_found]
@@ -142,8 +145,6 @@ class _Reading:
             self.undone,
             Queries(self.catalogue),
         )
-
-    # ---------------------------------------------------------------------------------------- statements
 
     def _collect(self, statement: Statement, found: Defined) -> None:
         problems = Problems(statement.source)
@@ -218,8 +219,6 @@ class _Reading:
         return [
             replace(one, foreign_keys=tuple(filled(key) for key in one.foreign_keys)) for one in self.tables
         ]
-
-    # --------------------------------------------------------------------------------------------- views
 
     def _read(self, view: Named) -> None:
         """Reads a view, once; what is wrong is among its problems."""

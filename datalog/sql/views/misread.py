@@ -1,0 +1,70 @@
+r"""Literals and types that Spark reads otherwise than other databases do, and that nobody writes on purpose.
+
+"name"          a text and no column, unless the session says otherwise
+'\d+'           the text `d+`: Spark takes single backslashes away
+x :: numeric    a decimal(10, 0), which has no digits behind the point
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from functools import lru_cache
+
+from sqlglot.errors import TokenError
+from sqlglot.tokenizer_core import TokenType
+
+from datalog.diagnostics import Code, Diagnostic, Severity
+from datalog.sql.dialect import SPARK
+from datalog.sql.views.source import SqlText
+
+_CLASS = re.compile(r"(?<!\\)(?:\\\\)*\\([dDwWsS])")
+"""A class of characters of a pattern, behind one backslash."""
+
+_SIZED = frozenset({"dec", "decimal", "numeric"})
+
+_QUOTED = "`{0}` in double quotes is a text, and not the column"
+_TAKEN_AWAY = "`\\{0}` in a text is the letter `{0}`: a single backslash goes"
+_WITHOUT_PLACES = "`{0}` without a size is decimal(10, 0): digits behind the point are lost"
+_HINTS = {
+    _QUOTED: "backticks quote names",
+    _TAKEN_AWAY: "write two backslashes, or a raw text: `r'\\d'`",
+    _WITHOUT_PLACES: "say the size: `decimal(18, 2)`",
+}
+
+
+def misread(source: SqlText, columns: Collection[str]) -> Iterator[Diagnostic]:
+    """Warnings (DL408) of a text; `columns` are those of all tables, in lower case."""
+    for what, name, start, end in _suspicious(source.text):
+        if what is not _QUOTED or name.casefold() in columns:
+            message, span = what.format(name), source.span(start, end)
+            hint = _HINTS[what]
+            yield Diagnostic(Code.SQL_MISREAD, message, span, hint=hint, severity=Severity.WARNING)
+
+
+@lru_cache(maxsize=10_000)
+def _suspicious(text: str) -> tuple[tuple[str, str, int, int], ...]:
+    """What is written so: what it is, its name, and where it stands. Texts are read again and again."""
+    if not any(sign in text for sign in ('"', "\\")) and not re.search(
+        "numeric|decimal", text, re.IGNORECASE
+    ):
+        return ()
+    try:
+        tokens = SPARK.tokenize(text)
+    except TokenError:
+        return ()
+    found = []
+    for i, token in enumerate(tokens):
+        before = tokens[i - 1].token_type if i else None
+        behind = tokens[i + 1].token_type if i + 1 < len(tokens) else None
+        start, end = token.start, token.end + 1
+        if token.token_type is TokenType.STRING:
+            if text[start] == '"' and before not in (TokenType.ALIAS, TokenType.DOT):
+                found.append((_QUOTED, token.text, start, end))
+            elif its := _CLASS.search(text[start:end]):
+                found.append((_TAKEN_AWAY, its[1], start, end))
+        is_in_cast = before is TokenType.ALIAS and behind is TokenType.R_PAREN
+        is_cast = is_in_cast or (before is TokenType.DCOLON and behind is not TokenType.L_PAREN)
+        if is_cast and token.text.lower() in _SIZED:
+            found.append((_WITHOUT_PLACES, token.text.lower(), start, end))
+    return tuple(found)
