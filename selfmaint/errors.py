@@ -143,7 +143,7 @@ def first_line(failure: Exception) -> str:
 
 @contextmanager
 def in_view(shown: str) -> Iterator[None]:
-    """Has an error of a value (SM104) that is at no place say in which view it was computed."""
+    """Has an error of a value (SM104, SM502) that is at no place say in which view it was computed."""
     try:
         yield
     except InputError as error:
@@ -151,7 +151,9 @@ def in_view(shown: str) -> Iterator[None]:
             raise
         found = [
             replace(one, note=f"it is computed in the view {shown}")
-            if one.code is Code.COLUMNS_DIFFER and one.note is None and one.span is None
+            if one.code in (Code.COLUMNS_DIFFER, Code.ENGINE_DIFFERS)
+            and one.note is None
+            and one.span is None
             else one
             for one in error.diagnostics
         ]

@@ -101,10 +101,12 @@ def is_run(query: Query, tables: Mapping[str, Table]) -> bool:
 
 
 def why_not_run(view: View, tables: Mapping[str, Table]) -> str | None:
-    """Why DuckDB does not run a view that is known by its text, as far as that is told without its rows."""
+    """Why DuckDB does not run a view's query, as far as that is told without its rows."""
     from datalog.sql.duckdb import UnlikeSparkError  # noqa: PLC0415 - see above
     from datalog.sql.duckdb.plans import query_of_plan  # noqa: PLC0415 - see above
 
+    if isinstance(view.definition, ViewDefinition):
+        return _why_not_written(view.definition, tables)
     text = view.definition.query if isinstance(view.definition, OpaqueView) else None
     if not isinstance(text, TextQuery) or not all(name in tables for name in text.relations):
         return None
@@ -116,6 +118,23 @@ def why_not_run(view: View, tables: Mapping[str, Table]) -> str | None:
         query_of_plan(query, {name: name for name in types}, types)
     except UnknownShapeError as unknown:
         return str(unknown)
+    except UnlikeSparkError as unlike:
+        return f"DuckDB is not known to compute the same for {unlike}"
+    return None
+
+
+def _why_not_written(definition: ViewDefinition, tables: Mapping[str, Table]) -> str | None:
+    """The same of a definition."""
+    from datalog.sql import Table as Named  # noqa: PLC0415 - see above
+    from datalog.sql.duckdb import UnlikeSparkError  # noqa: PLC0415 - see above
+    from datalog.sql.duckdb.expressions import view as query_of_view  # noqa: PLC0415 - see above
+
+    types = {p: tables[p.name].types for p in definition.reads if p.name in tables}
+    if len(types) < len(definition.reads) or any(ANY in its for its in types.values()):
+        return None
+    named = {p: Named((p.name,), tables[p.name].columns) for p in types}
+    try:
+        query_of_view(definition, named, types, distinct=False)
     except UnlikeSparkError as unlike:
         return f"DuckDB is not known to compute the same for {unlike}"
     return None

@@ -281,11 +281,11 @@ def _computed(
 
 
 def _not_run(catalog: Catalog, views: Sequence[View]) -> Iterator[Diagnostic]:
-    """The texts that DuckDB does not run."""
+    """The queries that DuckDB does not run."""
     from selfmaint.duckdb.text_views import refused_view  # noqa: PLC0415 - where there is DuckDB
 
     for view in views:
-        why = None if view.is_decided else why_not_run(view, tables_known(catalog))
+        why = why_not_run(view, tables_known(catalog))
         if why is not None:
             yield from refused_view(view.name, why).diagnostics
 

@@ -50,4 +50,4 @@ def text_rows(
 
 def refused_view(name: str, why: str) -> InputError:
     """The error for a view that only Spark runs."""
-    return refused(f"the view `{name}` is known by its SQL alone, and not run by DuckDB: {why}")
+    return refused(f"the view `{name}` is not run by DuckDB: {why}")

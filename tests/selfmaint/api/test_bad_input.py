@@ -214,3 +214,22 @@ def test_a_new_store_names_all_that_it_cannot_compute(tmp_path: Path) -> None:
     ):
         assert said in ran.stderr, ran.stderr
     assert not (tmp_path / "lake").exists()
+
+
+def test_what_definitions_compute_is_looked_at_before_a_store_is_made(tmp_path: Path) -> None:
+    texts = {
+        "views.sql": "create table r (id int primary key, a string, n int, x double);\n"
+        "create view part as select id, substring(a, n) as p from r;\n"
+        "create view shown as select id, cast(x as string) as s from r;\n"
+        "create view total as select a, sum(n) as n from r group by a;\n",
+        "w.toml": 'program = "views.sql"\n[store]\nkind = "lake"\npath = "lake"\n'
+        '[engine]\nkind = "duckdb"\n[relations.r]\npath = "r.csv"\n',
+        "r.csv": "id,a,n,x\n1,b,2,0.5\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    ran = run("init", str(tmp_path / "w.toml"))
+    assert ran.status == 2
+    assert "the view `part` is not run by DuckDB" in ran.stderr
+    assert "the view `shown` is not run by DuckDB" in ran.stderr
+    assert "`total`" not in ran.stderr
