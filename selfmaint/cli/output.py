@@ -108,6 +108,8 @@ def reporting(format_: Format) -> Iterator[None]:
     warnings = _Warnings(format_)
     logger = logging.getLogger("selfmaint")
     logger.addHandler(warnings)
+    # What the parser of SQL says of other dialects is no use to anybody: diagnostics say what matters.
+    logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
     try:
         yield
     except (SelfmaintError, DatalogError) as error:
