@@ -89,8 +89,18 @@ def print_note(format_: Format, text: str) -> None:
         sys.stderr.write(f"note: {text}\n")
 
 
+_MOST_PASSED = 3
+
+
 def print_briefly(warnings: Sequence[Diagnostic], format_: Format) -> None:
-    """Prints the same, but of SQL that is kept as text only in how many places; `audit` and `sql` print where."""
+    """Prints the same, but of SQL that is kept as text only in how many places; `audit` and `sql` print where.
+
+    So it does of many statements that are passed over.
+    """
+    passed = [one for one in warnings if one.code is Code.SQL_SKIPPED]
+    if format_ is not Format.JSON and len(passed) > _MOST_PASSED:
+        warnings = [one for one in warnings if one not in passed]
+        sys.stderr.write(f"note: {len(passed)} statements that define no view and no table (DL407)\n")
     kept = [one for one in warnings if one.code is Code.SQL_UNSUPPORTED]
     if format_ is Format.JSON or not kept:
         print_warnings(warnings, format_)

@@ -68,6 +68,11 @@ class Catalogue:
         self.declarations[mine] = new
         self.names.add(new.name.casefold())
 
+    def replace(self, old: Declaration, new: Declaration) -> None:
+        """Puts another declaration of a base relation in the place of one."""
+        mine = next(parts for parts, one in self.declarations.items() if one is old)
+        self.declarations[mine] = new
+
     def declared(self, name: str) -> Declaration | None:
         """A base relation by the name that programs have for it."""
         return next((one for one in self.declarations.values() if one.name == name), None)

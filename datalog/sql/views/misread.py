@@ -8,11 +8,11 @@ x :: numeric    a decimal(10, 0), which has no digits behind the point
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 
 from sqlglot.errors import TokenError
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from datalog.diagnostics import Code, Diagnostic, Severity
 from datalog.sql.dialect import SPARK
@@ -53,18 +53,30 @@ def _suspicious(text: str) -> tuple[tuple[str, str, int, int], ...]:
         tokens = SPARK.tokenize(text)
     except TokenError:
         return ()
-    found = []
-    for i, token in enumerate(tokens):
-        before = tokens[i - 1].token_type if i else None
-        behind = tokens[i + 1].token_type if i + 1 < len(tokens) else None
+    found = list[tuple[str, str, int, int]]()
+    chunk = list[Token]()
+    for token in tokens:
+        if token.token_type is not TokenType.SEMICOLON:
+            chunk.append(token)
+            continue
+        found += _in_query(text, chunk)
+        chunk = []
+    return (*found, *_in_query(text, chunk))
+
+
+def _in_query(text: str, tokens: Sequence[Token]) -> Iterator[tuple[str, str, int, int]]:
+    """The same of one statement; none of one without a query, as a table's declaration."""
+    kinds = [token.token_type for token in tokens]
+    if TokenType.SELECT not in kinds:
+        return
+    for token, before, behind in zip(tokens, [None, *kinds], [*kinds[1:], None], strict=False):
         start, end = token.start, token.end + 1
         if token.token_type is TokenType.STRING:
             if text[start] == '"' and before not in (TokenType.ALIAS, TokenType.DOT):
-                found.append((_QUOTED, token.text, start, end))
+                yield _QUOTED, token.text, start, end
             elif its := _CLASS.search(text[start:end]):
-                found.append((_TAKEN_AWAY, its[1], start, end))
+                yield _TAKEN_AWAY, its[1], start, end
         is_in_cast = before is TokenType.ALIAS and behind is TokenType.R_PAREN
         is_cast = is_in_cast or (before is TokenType.DCOLON and behind is not TokenType.L_PAREN)
         if is_cast and token.text.lower() in _SIZED:
-            found.append((_WITHOUT_PLACES, token.text.lower(), start, end))
-    return tuple(found)
+            yield _WITHOUT_PLACES, token.text.lower(), start, end

@@ -17,7 +17,6 @@ from datalog.model import (
     Column,
     Constant,
     Declaration,
-    ForeignKey,
     NotToRun,
     OpaqueView,
     Semantics,
@@ -36,7 +35,16 @@ from datalog.sql.views.scope import Query, Variables
 from datalog.sql.views.select import GroupedUnionError, default_name
 from datalog.sql.views.shorthand import written_out
 from datalog.sql.views.source import Problems, SqlText, Statement, UnreadableError, counted, statements
-from datalog.sql.views.statement import Defined, Kind, declaration, defined, query_text, skipped
+from datalog.sql.views.statement import (
+    Defined,
+    Kind,
+    constrained,
+    declaration,
+    defined,
+    query_text,
+    skipped,
+    with_targets,
+)
 from datalog.sql.views.text_reads import Queries, text_query
 from datalog.sql.views.unknown_names import report_unknown
 
@@ -134,7 +142,7 @@ class _Reading:
         self._say_what_is_read()
         names = {name.casefold() for one in (*self.given, *self.tables) for name in one.column_names}
         self.found += (one for text in self.texts for one in misread(text, names))
-        declared = (*self.given, *self._with_targets())
+        declared = (*self.given, *with_targets(self.given, self.tables))
         stored = [view for view in self.catalogue.views if view.stored]
         columns = [Declaration(v.name, v.columns_found, span=v.span) for v in stored if v.columns_found]
         return SqlViews(
@@ -156,6 +164,10 @@ class _Reading:
                 self.catalogue.declare(found.parts, table)
                 self.tables.append(table)
                 self.found += problems.found
+            case Kind.CONSTRAINTS if isinstance(found.body, exp.Alter) and (old := self._table(found.parts)):
+                new = constrained(old, found.body, problems)
+                self.catalogue.replace(old, new)
+                self.tables[self.tables.index(old)] = new
             case Kind.VIEW | Kind.UNFOLDED | Kind.QUERY:
                 self._collect_view(statement, found, problems)
             case Kind.UNREADABLE_VIEW:
@@ -185,6 +197,11 @@ class _Reading:
             problems = Problems(source)
         self.catalogue.add(Named(name, parts, tree, found.columns, stored, problems, text, place))
 
+    def _table(self, parts: tuple[str, ...]) -> Declaration | None:
+        """The one table of the texts that a name means."""
+        views, bases = self.catalogue.meant(parts)
+        return bases[0] if len(bases) == 1 and not views and bases[0] in self.tables else None
+
     def _new_name(self, parts: tuple[str, ...]) -> str:
         """The relation's name: the last part, or all of it if another relation has that name."""
         is_taken = parts[0].casefold() in self.catalogue.names
@@ -203,22 +220,6 @@ class _Reading:
                 hint="keep one of them; a file may hold one query without a name",
                 context=second(same.span),
             )
-
-    def _with_targets(self) -> list[Declaration]:
-        """The tables' declarations, foreign keys without columns referencing the target's primary key."""
-        every = {one.name.casefold(): one for one in (*self.given, *self.tables)}
-
-        def filled(key: ForeignKey) -> ForeignKey:
-            target = every.get(key.target.casefold())
-            if target is None:
-                return key
-            spelt = {name.casefold(): name for name in target.column_names}
-            columns = tuple(spelt.get(name.casefold(), name) for name in key.target_columns)
-            return replace(key, target=target.name, target_columns=columns or target.key or ())
-
-        return [
-            replace(one, foreign_keys=tuple(filled(key) for key in one.foreign_keys)) for one in self.tables
-        ]
 
     def _read(self, view: Named) -> None:
         """Reads a view, once; what is wrong is among its problems."""

@@ -21,6 +21,7 @@ from datalog.diagnostics import Code, ContextSpan, Diagnostic, Severity
 from datalog.model import Span
 from datalog.sql.dialect import SPARK
 from datalog.sql.views.as_written import as_written
+from datalog.sql.views.dumps import adds_no_keys, with_types_of_spark, without_client_lines
 from datalog.sql.views.limits import (
     DEEPEST_BRACKETS,
     DEEPEST_TREE,
@@ -108,8 +109,9 @@ def statements(source: SqlText, problems: list[Diagnostic]) -> Iterator[Statemen
     if len(source.text) > MOST_CHARACTERS:
         problems.append(_too_long(source, source.span(0, 1), len(source.text), "characters", MOST_CHARACTERS))
         return
+    text = without_client_lines(source.text)
     try:
-        tokens = SPARK.tokenize(source.text)
+        tokens = SPARK.tokenize(text)
     except TokenError:
         problems.append(_unclosed(source))
         return
@@ -122,21 +124,12 @@ def statements(source: SqlText, problems: list[Diagnostic]) -> Iterator[Statemen
         if beyond is not None:
             problems.append(beyond)
             continue
-        try:
-            with _silent():
-                trees = SPARK.parser().parse(chunk, source.text)
-                query = _behind_as(chunk)
-                if trees and isinstance(trees[0], exp.Command) and query:
-                    # The parser gives up on a whole CREATE where its query is wrong: ask the query.
-                    SPARK.parser().parse(query, source.text)
-        except ParseError as error:
-            problems.append(_syntax(source, chunk, error.errors[0] if error.errors else {}))
-            continue
-        except RecursionError:
-            problems.append(_too_deep(source.span(start, end)))
-            continue
-        except _PARSER_FAILURES:
-            problems.append(_syntax(source, chunk, {}))
+        trees = _trees(source, text, with_types_of_spark(chunk))
+        if isinstance(trees, Diagnostic):
+            if adds_no_keys(chunk):
+                yield Statement(exp.Command(this="ALTER"), text[start:end], source, source.span(start, end))
+            else:
+                problems.append(trees)
             continue
         if trees and trees[0] is not None:
             problem = _in_tree(source, trees[0])
@@ -145,6 +138,24 @@ def statements(source: SqlText, problems: list[Diagnostic]) -> Iterator[Statemen
                 continue
             tree = as_written(trees[0], source.text, chunk)
             yield Statement(tree, source.text[start:end], source, source.span(start, end))
+
+
+def _trees(source: SqlText, text: str, chunk: list[Token]) -> list[exp.Expr | None] | Diagnostic:
+    """A statement's trees, or why it cannot be parsed."""
+    try:
+        with _silent():
+            trees = SPARK.parser().parse(chunk, text)
+            query = _behind_as(chunk)
+            if trees and isinstance(trees[0], exp.Command) and query:
+                # The parser gives up on a whole CREATE where its query is wrong: ask the query.
+                SPARK.parser().parse(query, text)
+    except ParseError as error:
+        return _syntax(source, chunk, error.errors[0] if error.errors else {})
+    except RecursionError:
+        return _too_deep(source.span(chunk[0].start, chunk[-1].end + 1))
+    except _PARSER_FAILURES:
+        return _syntax(source, chunk, {})
+    return trees
 
 
 def _chunks(tokens: Iterable[Token]) -> Iterator[list[Token]]:

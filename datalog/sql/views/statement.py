@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum, unique
 
 from sqlglot import exp, tokenize
@@ -24,6 +24,7 @@ from datalog.model import (
 )
 from datalog.model.schema import BINARY_HINT, OTHER_HINT, PADDED_HINT
 from datalog.sql.dialect import SPARK
+from datalog.sql.views.dumps import is_setting
 from datalog.sql.views.source import Problems, Statement
 
 _NAMES: Mapping[exp.DType, TypeName] = {
@@ -158,12 +159,27 @@ def declaration(name: str, schema: exp.Schema, problems: Problems) -> Declaratio
         )
         for one in definitions
     )
-    foreign_keys = tuple(
+    unique, foreign_keys = tuple(dict.fromkeys(found.unique)), _foreign_keys(found, problems)
+    return Declaration(name, columns, found.key, unique, foreign_keys, problems.source.span_of(schema.this))
+
+
+def constrained(table: Declaration, tree: exp.Alter, problems: Problems) -> Declaration:
+    """A declaration with the constraints that `ALTER TABLE .. ADD CONSTRAINT` adds, as dumps of schemas have them."""
+    found = _Constraints(key=table.key, unique=[*table.unique])
+    names = {name.casefold(): name for name in table.column_names}
+    for action in tree.args["actions"]:
+        for one in action.expressions:
+            for part in _table_constraints(one):
+                _take(part, (), found, names)
+    foreign_keys = (*table.foreign_keys, *_foreign_keys(found, problems))
+    return replace(table, key=found.key, unique=tuple(dict.fromkeys(found.unique)), foreign_keys=foreign_keys)
+
+
+def _foreign_keys(found: _Constraints, problems: Problems) -> tuple[ForeignKey, ...]:
+    return tuple(
         ForeignKey(mine, *_target(reference), problems.source.span_of(tree))
         for mine, reference, tree in found.foreign
     )
-    unique = tuple(dict.fromkeys(found.unique))
-    return Declaration(name, columns, found.key, unique, foreign_keys, problems.source.span_of(schema.this))
 
 
 def _type(definition: exp.ColumnDef) -> ColumnType:
@@ -218,11 +234,28 @@ def _target(reference: exp.Reference) -> tuple[str, tuple[str, ...]]:
     return target.name, ()
 
 
+def with_targets(given: Sequence[Declaration], tables: Sequence[Declaration]) -> list[Declaration]:
+    """The tables' declarations, foreign keys without columns referencing the target's primary key."""
+    every = {one.name.casefold(): one for one in (*given, *tables)}
+
+    def filled(key: ForeignKey) -> ForeignKey:
+        target = every.get(key.target.casefold())
+        if target is None:
+            return key
+        spelt = {name.casefold(): name for name in target.column_names}
+        columns = tuple(spelt.get(name.casefold(), name) for name in key.target_columns)
+        return replace(key, target=target.name, target_columns=columns or target.key or ())
+
+    return [replace(one, foreign_keys=tuple(filled(key) for key in one.foreign_keys)) for one in tables]
+
+
 @unique
 class Kind(Enum):
     """What a statement defines."""
 
     TABLE = "table"
+    CONSTRAINTS = "constraints"
+    """Keys of a table that is there already."""
     VIEW = "view"
     UNFOLDED = "unfolded"
     """A temporary view: a name for a query."""
@@ -259,8 +292,13 @@ _VIEW = re.compile(
 def defined(statement: Statement) -> Defined:
     """What a statement defines."""
     tree = statement.tree
+    if isinstance(tree, exp.Select) and is_setting(statement.text):
+        return Defined(Kind.OTHER, body=tree)
     if isinstance(tree, exp.Select | exp.SetOperation | exp.Subquery):
         return Defined(Kind.QUERY, body=tree)
+    if isinstance(tree, exp.Alter) and _adds_constraints(tree):
+        parts = tuple(part.name for part in reversed(tree.this.parts))
+        return Defined(Kind.CONSTRAINTS, parts, body=tree, name_tree=tree.this)
     if isinstance(tree, exp.Create) and str(tree.kind).upper() in ("TABLE", "VIEW"):
         return _created(tree)
     found = _VIEW.match(statement.text)
@@ -268,6 +306,13 @@ def defined(statement: Statement) -> Defined:
         parts = tuple(part.strip("`") for part in reversed(found[1].split(".")))
         return Defined(Kind.UNREADABLE_VIEW, parts, body=tree)
     return Defined(Kind.OTHER, body=tree)
+
+
+def _adds_constraints(tree: exp.Alter) -> bool:
+    """Whether a statement adds constraints that all rows of a table satisfy, and does nothing else."""
+    actions = tree.args.get("actions") or ()
+    plain = isinstance(tree.this, exp.Table) and bool(actions) and not tree.args.get("not_valid")
+    return plain and all(isinstance(one, exp.AddConstraint) for one in actions)
 
 
 def _created(tree: exp.Create) -> Defined:
