@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from datalog.model import NUMBER, Predicate, Program, Version
+from selfmaint.api.file_settings import EngineKind
 from selfmaint.api.garbage import seldom_collected
 from selfmaint.api.moved import moved
-from selfmaint.api.over_views import of_views_below, with_views_below
+from selfmaint.api.over_views import of_views_below, with_views_below, with_what_is_not_run
 from selfmaint.api.update import Update, require_update
 from selfmaint.api.validate import require_possible
 from selfmaint.api.warehouse import Warehouse
@@ -105,6 +106,8 @@ def check(
     require_possible(warehouse, facts, situation, update.files, full=full)
     found = decided(known, parts)
     verdicts = of_views_below(catalog, of_unions(catalog, found))
+    if warehouse.engine.name == EngineKind.DUCKDB:
+        verdicts = with_what_is_not_run(catalog, verdicts)
     ways = {}
     if turned is not None:
         verdicts = Verdicts(turned.verdicts(verdicts))

@@ -19,7 +19,7 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from datalog.model import AggregateFunction, NotToRun, OpaqueView, TextQuery, ViewDefinition, aggregates_of
@@ -91,6 +91,21 @@ def of_views_below(catalog: Catalog, verdicts: Mapping[str, Verdict], anew: Coll
         if isinstance(verdict, Undecided) and _has_open_order(catalog, view, found):
             found[view.name] = verdict.because_of(OPEN_ORDER)
     return Verdicts(found)
+
+
+def with_what_is_not_run(catalog: Catalog, verdicts: Verdicts) -> Verdicts:
+    """The verdicts; of views that are computed from others it is said where DuckDB does not run their queries."""
+    from selfmaint.api.how_followed import why_not_run  # noqa: PLC0415 - where there are such views
+
+    found = dict(verdicts)
+    for name, verdict in verdicts.items():
+        view = catalog.view(name)
+        if not isinstance(verdict, SelfMaintainable) or not isinstance(view.definition, OpaqueView):
+            continue
+        if (verdict.over or verdict.told) and (why := why_not_run(view, tables_known(catalog))):
+            said = f"its query is run by Spark alone: {why}"
+            found[name] = replace(verdict, remarks=(*verdict.remarks, said))
+    return Verdicts(found, verdicts.examined, verdicts.ways)
 
 
 def _are_determined(views: Iterable[str], verdicts: Mapping[str, Verdict]) -> bool:

@@ -207,6 +207,21 @@ def test_the_audit_says_of_them_what_it_says_of_what_they_read(warehouse: Path) 
     assert alone.words()["of_best", "sale", "any"] == "always"
 
 
+def test_it_is_said_that_duckdb_does_not_run_a_query_that_others_tell() -> None:
+    program = """create table r (id int not null primary key, k int, b int);
+        create view c as select id, k, b from r;
+        create view m as select id from c where ((k, b) in (select b, k from c) or k = 1);
+        create view n as select id from c where k in (select b from c) or k = 1;"""
+    rows = pa.table({name: pa.array([1], pa.int32()) for name in ("id", "k", "b")})
+    contents = {"c": rows, "m": rows.select(["id"]), "n": rows.select(["id"])}
+    warehouse = build(program, contents, engine="duckdb", effective=True)
+    more = pa.table({name: pa.array([2], pa.int32()) for name in ("id", "k", "b")})
+    verdicts = warehouse.check(Update.from_frames(warehouse, {"r": more}))
+    assert all(verdicts.values())
+    assert "run by Spark alone: DuckDB is not known to compute the same for IN" in verdicts["m"].because
+    assert "Spark" not in verdicts["n"].because
+
+
 def test_a_view_that_stays_as_it_is_needs_no_source_to_be_computed_from() -> None:
     program = f"""{PROGRAM[: PROGRAM.index("CREATE VIEW")]}
     CREATE VIEW places AS
