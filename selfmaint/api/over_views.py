@@ -95,17 +95,21 @@ def of_views_below(catalog: Catalog, verdicts: Mapping[str, Verdict], anew: Coll
 
 def with_what_is_not_run(catalog: Catalog, verdicts: Verdicts) -> Verdicts:
     """The verdicts; of views that are computed from others it is said where DuckDB does not run their queries."""
-    from selfmaint.api.how_followed import why_not_run  # noqa: PLC0415 - where there are such views
-
     found = dict(verdicts)
     for name, verdict in verdicts.items():
         view = catalog.view(name)
         if not isinstance(verdict, SelfMaintainable) or not isinstance(view.definition, OpaqueView):
             continue
-        if (verdict.over or verdict.told) and (why := why_not_run(view, tables_known(catalog))):
+        if why := _why_not_run(catalog, view) if verdict.over or verdict.told else None:
             said = f"its query is run by Spark alone: {why}"
             found[name] = replace(verdict, remarks=(*verdict.remarks, said))
     return Verdicts(found, verdicts.examined, verdicts.ways)
+
+
+def _why_not_run(catalog: Catalog, view: View) -> str | None:
+    from selfmaint.api.how_followed import why_not_run  # noqa: PLC0415 - where there are texts
+
+    return why_not_run(view, tables_known(catalog))
 
 
 def _are_determined(views: Iterable[str], verdicts: Mapping[str, Verdict]) -> bool:

@@ -97,14 +97,14 @@ def test_views_that_reads_do_not_settle_soon_are_followed(why: str, monkeypatch:
         assert outcome is None or outcome.found == outcome.right, text
         return outcome.how if outcome else ""
 
-    settled = [number for number in range(effort(40, 60)) if way(number) == "settled"]
+    settled = [number for number in range(12, effort(20, 72)) if way(number) == "settled"]
     if why == "no time":
         monkeypatch.setattr("datalog.budget.EVERY", 1)
         monkeypatch.setattr("selfmaint.api.maintain._SHORT", 0)
     else:
         monkeypatch.setattr("selfmaint.api.maintain.joins_many", lambda *_: True)
     ways = Counter(map(way, settled))
-    assert ways["keyed"], ways
+    assert ways["keyed"] + ways["added up"] > 1, ways
 
 
 def _of_any_window(self: Demands, plan: Plan, number: int, same: frozenset[int]) -> Any:
