@@ -314,7 +314,10 @@ def _promises(test: _Node) -> bool:
     """Whether a test that passes says something of all rows."""
     config = _config(test)
     strict = str(config.get("severity", "error")).lower() == "error"
-    return strict and not config.get("where") and config.get("enabled", True) is not False
+    none_fails = "".join(str(config.get("error_if") or "!=0").split()) in ("!=0", ">0", "<>0", ">=1")
+    counts = "".join(str(config.get("fail_calc") or "count(*)").lower().split()) == "count(*)"
+    is_of_all = not config.get("where") and config.get("enabled", True) is not False
+    return strict and none_fails and counts and is_of_all
 
 
 @dataclass(frozen=True, slots=True)

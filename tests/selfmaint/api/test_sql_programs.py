@@ -250,6 +250,9 @@ def manifest(folder: Path) -> Path:
             "test.7": data_test("not_null", customers, "name", {"where": "id > 3"}),
             "test.8": data_test("accepted_values", customers, "name"),
             "test.9": data_test("unique", customers, "code"),
+            "test.20": data_test("not_null", customers, "code", {"severity": "ERROR", "error_if": ">10"}),
+            "test.21": data_test("unique", orders, "amount", {"error_if": "> 10", "warn_if": "!= 0"}),
+            "test.22": data_test("unique", orders, "amount", {"fail_calc": "sum(n) - 5"}),
         },
     }
     path = folder / "manifest.json"
@@ -271,6 +274,26 @@ def test_double_quotes_are_of_names_where_dbt_compiled_for_another_engine(tmp_pa
     warning = found.warnings[0]
     assert warning.code is Code.MANIFEST
     assert "was compiled for `postgres`; its SQL is read as Spark's" in warning.message
+
+
+def test_a_test_that_lets_some_rows_fail_promises_nothing(tmp_path: Path) -> None:
+    path, orders = manifest(tmp_path), "source.p.raw.orders"
+    data = json.loads(path.read_text(encoding="utf-8"))
+
+    def unique() -> tuple[tuple[str, ...], ...]:
+        declared = {one.name: one for one in read_dbt_manifest(path).declarations}
+        return declared["raw.orders"].unique
+
+    data["nodes"]["test.23"] = data_test("not_null", orders, "amount")
+    for config, promised in (
+        ({"error_if": "> 10"}, False),
+        ({"fail_calc": "sum(n) - 5"}, False),
+        ({"error_if": " != 0", "fail_calc": "count(*)"}, True),
+    ):
+        data["nodes"]["test.21"] = data_test("unique", orders, "amount", config)
+        data["nodes"].pop("test.22", None)
+        path.write_text(json.dumps(data), encoding="utf-8")
+        assert (("amount",) in unique()) is promised, config
 
 
 def test_sources_without_types_are_named_where_models_read_them(tmp_path: Path) -> None:
