@@ -154,6 +154,7 @@ def in_view(shown: str) -> Iterator[None]:
             if one.code in (Code.COLUMNS_DIFFER, Code.ENGINE_DIFFERS)
             and one.note is None
             and one.span is None
+            and shown not in one.message
             else one
             for one in error.diagnostics
         ]

@@ -152,6 +152,15 @@ def maintained(
     return Outcome(how, old + gained - lost, right, len(found.reads), way)
 
 
+def require_right(text: str, numbers: int, below: Mapping[str, str] = NO_VIEWS) -> None:
+    """Has so many random updates make a query's rows what plain DuckDB gives after them."""
+    for number in range(numbers):
+        choice = random.Random(number)
+        before = database(choice)
+        outcome = maintained(text, before, changed(choice, before), below=below)
+        assert outcome.found == outcome.right, number
+
+
 def is_found_wrong(text: str, numbers: int) -> bool:
     """Whether one of so many random updates makes a query's rows wrong."""
     for number in range(numbers):

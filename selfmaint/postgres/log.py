@@ -23,8 +23,6 @@ from selfmaint.postgres.pgoutput import Message, message
 from selfmaint.store.log_position import Snapshot, lsn_of, lsn_text
 
 PLUGIN = "pgoutput"
-PUBLISHES_GENERATED = 180_000
-"""From this version on a server publishes generated columns, and refuses to update rows that lack theirs."""
 _FETCH = 2_000
 _STATE = """
     SELECT
@@ -227,15 +225,10 @@ class ServerLog:
 
     # -------------------------------------------------------------------------------------------- making
 
-    def publishes_generated(self) -> bool:
-        """Whether the server can publish columns that are generated and stored, and else refuses to update rows."""
-        with self.connected("looking at the server") as connection:
-            return connection.info.server_version >= PUBLISHES_GENERATED
-
     def create(self, tables: list[sql.Identifier], *, generated: bool = False) -> list[str]:
         """Makes the publication and the slot, as far as they are missing.
 
-        `generated`: some tables have columns that are generated and stored.
+        `generated`: columns that are generated and stored are published, too.
 
         Raises:
             SourceError: SM401 the user may not; SM608 the server does not log enough.
@@ -243,8 +236,8 @@ class ServerLog:
         has_publication, has_slot = self.exists()
         done = []
         if not has_publication:
-            whole = generated and self.publishes_generated()
-            done.append(self._run(self._publication(tables, whole=whole), "making the publication"))
+            statement = self._publication(tables, generated=generated)
+            done.append(self._run(statement, "making the publication"))
         if not has_slot:
             done.append(self._run(self._slot(), "making the slot"))
         return done
@@ -262,11 +255,11 @@ class ServerLog:
                 ) from None
             return statement.as_string(connection)
 
-    def _publication(self, tables: list[sql.Identifier], *, whole: bool) -> sql.Composed:
+    def _publication(self, tables: list[sql.Identifier], *, generated: bool) -> sql.Composed:
         made = sql.SQL("CREATE PUBLICATION {} FOR TABLE {}").format(
             sql.Identifier(self.publication), sql.SQL(", ").join(tables)
         )
-        return made + sql.SQL(" WITH (publish_generated_columns = stored)") if whole else made
+        return made + sql.SQL(" WITH (publish_generated_columns = stored)") if generated else made
 
     def _slot(self) -> sql.Composed:
         return sql.SQL("SELECT pg_catalog.pg_create_logical_replication_slot({}, {})").format(

@@ -11,13 +11,15 @@ from psycopg import sql
 from datalog.diagnostics import Diagnostic
 from selfmaint.errors import Code, SourceError
 from selfmaint.postgres.connection import Connection
-from selfmaint.postgres.log import PUBLISHES_GENERATED, ServerLog, log_error
+from selfmaint.postgres.log import ServerLog, log_error
 from selfmaint.postgres.pgoutput import Column
 from selfmaint.postgres.types import PostgresTable, columns_of
 from selfmaint.store.expected import Expected
 
 _NUMERIC = 1700
 _TIMES = {1114, 1184}
+_PUBLISHES_GENERATED = 180_000
+"""From this version on a server publishes generated columns, and refuses to update rows that lack theirs."""
 _STORED = "s"
 _NOT_UPDATED = "PostgreSQL refuses to update rows of the table until it is run"
 _HEADER = 4
@@ -47,7 +49,7 @@ class LoggedTable:
         mark: what tells it from another that takes its name, or has other types: see `mark`.
         shape: what shows that its rows were rewritten past the log: see `is_rewritten`.
         columns: the columns that are declared.
-        stored: those of its columns that are generated, and stored.
+        stored: those of its columns that are generated and stored, where the server can publish them.
     """
 
     relation: str
@@ -169,7 +171,8 @@ def _table(
     known = {n: f"c{number}:{xmin}" for n, _, _, number, xmin, _ in attributes}
     shape = " ".join([str(file), *(known[n] for n in expected.columns)])
     sign = mark(int(str(oid)), columns, expected.columns)
-    stored = frozenset(column for column, how in made.items() if how == _STORED)
+    publishes = connection.info.server_version >= _PUBLISHES_GENERATED
+    stored = frozenset(column for column, how in made.items() if how == _STORED and publishes)
     found = LoggedTable(
         relation, int(str(oid)), str(schema), str(name), sign, shape, tuple(expected.columns), stored
     )
@@ -180,7 +183,7 @@ def _generated(
     connection: Connection, relation: str, made: Mapping[str, str], declared: Collection[str]
 ) -> Iterator[Diagnostic]:
     """Generated columns that no log has, or that forbid that the table is published."""
-    publishes = connection.info.server_version >= PUBLISHES_GENERATED
+    publishes = connection.info.server_version >= _PUBLISHES_GENERATED
     for column, how in made.items():
         what = f"the column `{column}` of `{relation}` is generated"
         if how != _STORED and publishes:
@@ -221,19 +224,11 @@ def _unpublished(
             wrong.append(
                 Diagnostic(Code.LOG, f"{shown} leaves rows of `{table.schema}.{table.name}` out", hint=hint)
             )
-        elif missing := [one for one in table.columns if one not in entry["attnames"]]:
+        elif missing := sorted({*table.columns, *table.stored} - {*entry["attnames"]}):
             is_stored = table.stored.issuperset(missing)
-            how = "publish_generated_columns = stored" if is_stored else None
-            hint = (
-                f"ALTER PUBLICATION {name} SET ({how});"
-                if how
-                else "publish the table without a list of columns"
-            )
+            hint = "publish the table without a list of columns"
+            if is_stored:
+                hint = f"ALTER PUBLICATION {name} SET (publish_generated_columns = stored);"
             what = f"{shown} leaves columns of `{table.schema}.{table.name}` out: {', '.join(missing)}"
             wrong.append(Diagnostic(Code.LOG, what, hint=hint, note=_NOT_UPDATED if is_stored else None))
-        elif left := sorted(table.stored - {*entry["attnames"]}):
-            hint = f"ALTER PUBLICATION {name} SET (publish_generated_columns = stored);"
-            what = f"{shown} leaves generated columns of `{table.schema}.{table.name}` out: {', '.join(left)}"
-            if log.publishes_generated():
-                wrong.append(Diagnostic(Code.LOG, what, hint=hint, note=_NOT_UPDATED))
     return wrong

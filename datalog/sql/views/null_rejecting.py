@@ -29,21 +29,27 @@ def with_inner_joins(tree: exp.Select) -> exp.Select:
     if not any(map(_is_left, joins)):
         return tree
     inner = {number for number, one in enumerate(joins) if not one.side and one.kind in ("", "INNER")}
+    made = set[int]()
     where = tree.args.get("where")
     rejected = _rejected([] if where is None else [where.this])
     while True:
         later = {
-            number: rejected.union(*(_rejected([joins[i].args.get("on")]) for i in inner if i > number))
+            number: rejected.union(
+                *(_rejected([joins[i].args.get("on")]) for i in inner | made if i > number)
+            )
             for number, one in enumerate(joins)
-            if _is_left(one) and number not in inner
+            if _is_left(one) and number not in made
         }
         more = {number for number, names in later.items() if joins[number].alias_or_name.casefold() in names}
         if not more:
             break
-        inner |= more
+        made |= more
+    if not made:
+        return tree
     found = tree.copy()
-    for number in inner:
+    for number in made:
         found.args["joins"][number].set("side", None)
+        found.args["joins"][number].set("kind", None)
     return found
 
 

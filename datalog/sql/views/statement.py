@@ -141,7 +141,7 @@ def declaration(name: str, schema: exp.Schema, problems: Problems) -> Declaratio
 
     Returns:
         Names as they are written first: a constraint may spell a column in another case. A foreign key that
-        names no columns references the target's primary key; these are left empty for `filled_targets`.
+        names no columns references the target's primary key; these are left empty for `with_targets`.
     """
     found = _Constraints()
     definitions = [one for one in schema.expressions if isinstance(one, exp.ColumnDef)]

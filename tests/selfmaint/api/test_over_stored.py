@@ -18,7 +18,7 @@ from selfmaint.api.programs import catalog_of
 from selfmaint.warehouse.over_stored import over_stored
 from tests.command_line import run
 from tests.effort import EXPLORE, effort
-from tests.keyed_queries import Outcome, changed, database, maintained
+from tests.keyed_queries import Outcome, changed, database, maintained, require_right
 from tests.plain_duckdb import plain_duckdb
 from tests.random_queries import Maker
 
@@ -98,11 +98,7 @@ SUBQUERIES = (
 @pytest.mark.parametrize("staged", STAGED if EXPLORE else ("twice", "without a key"))
 @pytest.mark.parametrize("query", SUBQUERIES)
 def test_rows_of_a_view_that_stand_twice_do_so_beside_a_subquery(staged: str, query: str) -> None:
-    for number in range(effort(2, 30)):
-        random = Random(number)
-        before = database(random)
-        outcome = maintained(query, before, changed(random, before), below={"u": STAGED[staged]})
-        assert outcome.found == outcome.right, number
+    require_right(query, effort(2, 30), {"u": STAGED[staged]})
 
 
 @pytest.mark.parametrize("name", VIEWS)

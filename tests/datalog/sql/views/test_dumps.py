@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg import sql
 
 from datalog.diagnostics import Diagnostic, ProgramError
 from datalog.model import Declaration
@@ -38,7 +39,7 @@ def dump(postgres: str) -> str:
 
     name = f"dump_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(postgres, autocommit=True) as connection:
-        connection.execute(f"create database {name}")  # type: ignore[arg-type, unused-ignore]
+        connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
     url = psycopg.conninfo.make_conninfo(postgres, dbname=name)
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(SCHEMA)
