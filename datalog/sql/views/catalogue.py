@@ -118,6 +118,12 @@ class Catalogue:
         exact = [view for view in views if folded(view.parts) == asked]
         return (exact, []) if len(views) + len(bases) > 1 and len(exact) == 1 else (views, bases)
 
+    def bases(self, parts: tuple[str, ...]) -> list[Declaration]:
+        """The base relations that a name may mean; the one that is called just so, if several do."""
+        asked = folded(parts)
+        found = [self.declarations[known] for known in self._bases.get(asked[0], ()) if fits(asked, known)]
+        return [self.declarations[asked]] if len(found) > 1 and asked in self.declarations else found
+
     def _view(self, view: Named, table: exp.Table, problems: Problems) -> Stored | Inlined:
         if view in self.reading:
             path = " -> ".join(f"`{one.name}`" for one in (*self.reading[self.reading.index(view) :], view))

@@ -9,6 +9,12 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 _CLIENT = re.compile(r"^\\(?:un)?restrict [A-Za-z0-9]+$", re.MULTILINE)
 _SETTING = re.compile(r"select\s+pg_catalog\s*\.\s*set_config\b", re.IGNORECASE)
+_NAME = r"(?:\w+|`[^`]+`|\"[^\"]+\")"
+_DROPS = re.compile(
+    rf"alter\s+table\s+(?:if\s+exists\s+)?(?:only\s+)?({_NAME}(?:\.{_NAME})*)\s.*\bdrop\s+"
+    r"(?!default\b|identity\b|expression\b)",
+    re.IGNORECASE | re.DOTALL,
+)
 _WITHOUT_ZONE = ("without", "time", "zone")
 
 
@@ -31,6 +37,16 @@ def adds_no_keys(chunk: Sequence[Token]) -> bool:
     return chunk[0].token_type is TokenType.ALTER and all(
         token.token_type is not TokenType.CONSTRAINT for token in chunk
     )
+
+
+def altered_by_dropping(text: str) -> tuple[str, ...]:
+    """The parts of the name, the last one first, of a table of which a statement drops something; none of others.
+
+    >>> altered_by_dropping("alter table only b.t drop constraint k")
+    ('t', 'b')
+    """
+    found = _DROPS.match(text)
+    return () if found is None else tuple(part.strip('`"') for part in re.findall(_NAME, found[1])[::-1])
 
 
 def with_types_of_spark(chunk: list[Token]) -> list[Token]:

@@ -25,6 +25,7 @@ from datalog.model import (
 from datalog.sql.views.anti_joins import anti_join
 from datalog.sql.views.blocks import named_block, united_type
 from datalog.sql.views.catalogue import Catalogue, Named, second
+from datalog.sql.views.declared_tables import DeclaredTables
 from datalog.sql.views.grouped_by_all import places_written_out
 from datalog.sql.views.misread import misread
 from datalog.sql.views.outer_joins import outer_join
@@ -38,12 +39,9 @@ from datalog.sql.views.source import Problems, SqlText, Statement, UnreadableErr
 from datalog.sql.views.statement import (
     Defined,
     Kind,
-    constrained,
     declaration,
     defined,
     query_text,
-    skipped,
-    with_targets,
 )
 from datalog.sql.views.text_reads import Queries, text_query
 from datalog.sql.views.unknown_names import report_unknown
@@ -120,7 +118,6 @@ class _Reading:
     unfolded: frozenset[str]
     instead: Mapping[str, str]
     found: list[Diagnostic] = field(default_factory=list)
-    tables: list[Declaration] = field(default_factory=list)
     opaque: dict[str, OpaqueView] = field(default_factory=dict)
     definitions: dict[str, ViewDefinition] = field(default_factory=dict)
     undone: dict[str, tuple[Diagnostic, ...]] = field(default_factory=dict)
@@ -129,20 +126,22 @@ class _Reading:
         self.catalogue = Catalogue(self._read)
         for one in self.given:
             self.catalogue.declare(tuple(reversed(one.name.split("."))), one)
+        self.tables = DeclaredTables(self.catalogue, len(self.catalogue.declarations))
 
     def run(self) -> SqlViews:
         for text in self.texts:
             for statement in statements(text, self.found):
                 self._collect(statement, defined(statement))
+        self.found += self.tables.settle()
         for view in self.catalogue.views:
             self._read(view)
             self.found += view.problems.found
         if any(one.severity is Severity.ERROR for one in self.found):
             raise ProgramError(self.found)
         self._say_what_is_read()
-        names = {name.casefold() for one in (*self.given, *self.tables) for name in one.column_names}
+        names = {name.casefold() for one in (*self.given, *self.tables.every) for name in one.column_names}
         self.found += (one for text in self.texts for one in misread(text, names))
-        declared = (*self.given, *with_targets(self.given, self.tables))
+        declared = (*self.given, *self.tables.every)
         stored = [view for view in self.catalogue.views if view.stored]
         columns = [Declaration(v.name, v.columns_found, span=v.span) for v in stored if v.columns_found]
         return SqlViews(
@@ -162,12 +161,7 @@ class _Reading:
                 table = declaration(name, found.body, problems)
                 self._require_new(table.name, found.parts, found.name_tree, problems)
                 self.catalogue.declare(found.parts, table)
-                self.tables.append(table)
                 self.found += problems.found
-            case Kind.CONSTRAINTS if isinstance(found.body, exp.Alter) and (old := self._table(found.parts)):
-                new = constrained(old, found.body, problems)
-                self.catalogue.replace(old, new)
-                self.tables[self.tables.index(old)] = new
             case Kind.VIEW | Kind.UNFOLDED | Kind.QUERY:
                 self._collect_view(statement, found, problems)
             case Kind.UNREADABLE_VIEW:
@@ -178,7 +172,8 @@ class _Reading:
                 self.found.append(place)
                 self._opaque(found.parts[0], query_text(statement), [place], (), statement)
             case _:
-                self.found.append(skipped(statement))
+                self.tables.take(statement, found, problems)
+                self.found += problems.found
 
     def _collect_view(self, statement: Statement, found: Defined, problems: Problems) -> None:
         assert found.body is not None
@@ -196,11 +191,6 @@ class _Reading:
             tree = next(statements(source, self.found)).tree
             problems = Problems(source)
         self.catalogue.add(Named(name, parts, tree, found.columns, stored, problems, text, place))
-
-    def _table(self, parts: tuple[str, ...]) -> Declaration | None:
-        """The one table of the texts that a name means."""
-        views, bases = self.catalogue.meant(parts)
-        return bases[0] if len(bases) == 1 and not views and bases[0] in self.tables else None
 
     def _new_name(self, parts: tuple[str, ...]) -> str:
         """The relation's name: the last part, or all of it if another relation has that name."""
@@ -243,7 +233,7 @@ class _Reading:
 
     def _define(self, view: Named) -> None:
         every = [one.tree for one in self.catalogue.views]
-        by_places = places_written_out(view.tree, view.text, every, (*self.given, *self.tables))
+        by_places = places_written_out(view.tree, view.text, every, (*self.given, *self.tables.every))
         view.tree, view.text = written_out(by_places[0], default_name), by_places[1]
         report_outside(view.tree, view.problems)
         if view.problems.source.outside is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum, unique
 
@@ -140,8 +140,8 @@ def declaration(name: str, schema: exp.Schema, problems: Problems) -> Declaratio
     """The declaration that a table's columns and constraints make.
 
     Returns:
-        Names as they are written first: a constraint may spell a column in another case. A foreign key that
-        names no columns references the target's primary key; these are left empty for `with_targets`.
+        Names as they are written first: a constraint may spell a column in another case. What foreign keys reference
+        is as it is written, for `declared_tables`.
     """
     found = _Constraints()
     definitions = [one for one in schema.expressions if isinstance(one, exp.ColumnDef)]
@@ -228,25 +228,11 @@ def _take(tree: exp.Expr | None, column: tuple[str, ...], found: _Constraints, n
 
 
 def _target(reference: exp.Reference) -> tuple[str, tuple[str, ...]]:
-    target = reference.this
+    """What is referenced, its name as SQL has it, with all its parts."""
+    target, columns = reference.this, tuple[str, ...]()
     if isinstance(target, exp.Schema):
-        return target.this.name, tuple(one.name for one in target.expressions)
-    return target.name, ()
-
-
-def with_targets(given: Sequence[Declaration], tables: Sequence[Declaration]) -> list[Declaration]:
-    """The tables' declarations, foreign keys without columns referencing the target's primary key."""
-    every = {one.name.casefold(): one for one in (*given, *tables)}
-
-    def filled(key: ForeignKey) -> ForeignKey:
-        target = every.get(key.target.casefold())
-        if target is None:
-            return key
-        spelt = {name.casefold(): name for name in target.column_names}
-        columns = tuple(spelt.get(name.casefold(), name) for name in key.target_columns)
-        return replace(key, target=target.name, target_columns=columns or target.key or ())
-
-    return [replace(one, foreign_keys=tuple(filled(key) for key in one.foreign_keys)) for one in tables]
+        target, columns = target.this, tuple(one.name for one in target.expressions)
+    return target.sql(dialect=SPARK, identify=True, comments=False), columns
 
 
 @unique
@@ -256,6 +242,8 @@ class Kind(Enum):
     TABLE = "table"
     CONSTRAINTS = "constraints"
     """Keys of a table that is there already."""
+    HEIR = "heir"
+    """A table whose rows are rows of others, too, where no key of these tells them apart."""
     VIEW = "view"
     UNFOLDED = "unfolded"
     """A temporary view: a name for a query."""
@@ -321,6 +309,8 @@ def _created(tree: exp.Create) -> Defined:
     table = tree.this if schema is None else schema.this
     parts = tuple(part.name for part in reversed(table.parts))
     if tree.expression is None:
+        if tree.find(exp.InheritsProperty):
+            return Defined(Kind.HEIR, parts, body=tree, name_tree=table)
         kind = Kind.TABLE if schema is not None and word == "TABLE" else Kind.OTHER
         return Defined(kind, parts, body=schema or tree, name_tree=table)
     columns = () if schema is None else tuple(one.name for one in schema.expressions)

@@ -13,6 +13,7 @@ from psycopg import sql
 from datalog.diagnostics import Diagnostic, ProgramError
 from datalog.model import Declaration
 from datalog.sql.views import SqlText, read_sql
+from selfmaint.api.programs import catalog_of
 
 SCHEMA = """
 create schema games;
@@ -29,6 +30,9 @@ create table games.part (title bigint, number int, primary key (title, number));
 alter table games.part add foreign key (title) references games.title;
 alter table games.part add constraint later foreign key (number) references games.studio not valid;
 create view games.shown as select id, name from games.studio;
+create schema past;
+create table past.studio (code int primary key, id int not null);
+create table past.visit (id int primary key, studio int not null references past.studio);
 """
 
 
@@ -85,6 +89,9 @@ def test_a_dump_declares_keys_and_types(dump: str) -> None:
         name: [(k.columns, k.target, k.target_columns) for k in tables[name].foreign_keys] for name in tables
     }
     assert keys["title"] == [(("studio",), "studio", ("id",))]
+    # The other schema's studios are others.
+    assert tables["past.studio"].key == ("code",)
+    assert keys["visit"] == [(("studio",), "past.studio", ("code",))]
     # What is not valid may not hold of rows that were there before.
     assert keys["part"] == [(("title",), "title", ("id",))]
     assert {one.code.value for one in warnings} == {"DL407"}
@@ -102,6 +109,69 @@ def test_keys_that_are_added_later_are_of_tables_that_are_there() -> None:
     assert (tables["a"].key, tables["a"].unique) == (("x",), (("y",),))
     assert [(key.columns, key.target_columns) for key in tables["a"].foreign_keys] == [(("z",), ("k",))]
     assert [one.code.value for one in warnings] == ["DL407", "DL407"]
+
+
+TWO = """create table a.c (id int not null primary key, x int);
+    create table b.c (id int not null, code int primary key);
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        ("b.c", ("b.c", ("code",))),
+        ("a.c", ("c", ("id",))),
+        ("A.C (ID)", ("c", ("id",))),
+        ("`b`.`c`", ("b.c", ("code",))),
+    ],
+)
+def test_a_foreign_key_references_the_table_of_its_schema(
+    name: str, target: tuple[str, tuple[str, ...]]
+) -> None:
+    inline = f"create table b.o (id int primary key, its int references {name});"
+    added = f"create table b.o (id int primary key, its int); alter table b.o add foreign key (its) references {name};"
+    for table in (inline, added):
+        for text in (TWO + table, table + TWO if table is inline else TWO + table):
+            tables, _ = read(text, "select id from b.o")
+            assert [(key.target, key.target_columns) for key in tables["o"].foreign_keys] == [target]
+
+
+@pytest.mark.parametrize(
+    ("name", "code"), [("c", "DL403"), ("c (id)", "DL403"), ("d.c", "DL106"), ("d.c (id)", "DL106")]
+)
+def test_a_foreign_key_references_no_table_of_another_schema(name: str, code: str) -> None:
+    """It would promise rows that need not be there: a "yes" with wrong rows."""
+    with pytest.raises(ProgramError, match=rf"{code}.*`{name.split(maxsplit=1)[0]}`"):
+        catalog_of(f"{TWO} create table b.o (id int primary key, its int references {name});")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "alter table only b.t drop constraint k",
+        "alter table if exists `b`.`t` drop constraint if exists k, add unique (x)",
+        'alter table "b"."t" alter column x drop not null',
+        "alter table t drop primary key",
+        "create table u (z int) inherits (b.t)",
+    ],
+)
+def test_what_is_dropped_of_a_table_is_not_believed(statement: str) -> None:
+    text = f"create table b.t (x int not null, y int); {statement}; alter table b.t add primary key (x);"
+    before = "create table b.t (x int not null primary key, y int unique, foreign key (y) references b.t);"
+    tables, _ = read(text, "select x from b.t")
+    assert tables["t"].key == (None if "inherits" in statement else ("x",))
+    assert not tables["t"].columns[0].not_null
+    tables, warnings = read(f"{before} {statement};", "select x from b.t")
+    assert (tables["t"].key, tables["t"].unique, tables["t"].foreign_keys) == (None, (), ())
+    (warning,) = warnings
+    assert "`t` are believed" in warning.label
+
+
+def test_a_default_that_is_dropped_says_nothing_of_rows() -> None:
+    tables, _ = read(
+        "create table t (x int primary key); alter table t alter column x drop default;", "select x from t"
+    )
+    assert tables["t"].key == ("x",)
 
 
 def test_what_is_wrong_in_other_statements_is_still_said() -> None:
