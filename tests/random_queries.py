@@ -31,12 +31,13 @@ class Maker:
 
     def query(self, depth: int) -> str:
         """A query of so many levels at most."""
-        return self._piece(depth).text[1:-1]
+        return self.piece(depth).text[1:-1]
 
     def _name(self, stem: str) -> str:
         return f"{stem}{next(self._names)}"
 
-    def _piece(self, depth: int) -> Piece:
+    def piece(self, depth: int) -> Piece:
+        """The same, to be read from."""
         if depth == 0:
             return self._base()
         shapes = [self._joined, self._joined, self._grouped, self._grouped, self._windowed, self._set]
@@ -61,7 +62,7 @@ class Maker:
         return some if len(some) >= least else [*columns[:least]]
 
     def _joined(self, depth: int) -> Piece:
-        left, right = self._piece(depth - 1), self._piece(self.random.randrange(depth))
+        left, right = self.piece(depth - 1), self.piece(self.random.randrange(depth))
         one, other = self._name("x"), self._name("y")
         mine, its = self.random.choice(left.columns), self.random.choice(right.columns)
         kind = self.random.choice(["join", "join", "left join", "left join", "right join", "full join"])
@@ -80,7 +81,7 @@ class Maker:
 
     def _listed(self, depth: int) -> Piece:
         """A join by commas and WHERE."""
-        left, right = self._piece(depth - 1), self._base()
+        left, right = self.piece(depth - 1), self._base()
         one, other = self._name("x"), self._name("y")
         tests = [f"{one}.{self.random.choice(left.columns)} = {other}.{self.random.choice(right.columns)}"]
         if self.random.random() < 0.5:
@@ -93,7 +94,7 @@ class Maker:
         )
 
     def _grouped(self, depth: int) -> Piece:
-        inside = self._piece(depth - 1)
+        inside = self.piece(depth - 1)
         groups = self._some(inside.columns)
         if self.random.random() < 0.1:
             groups = [f"{groups[0]} + 1"]
@@ -114,7 +115,7 @@ class Maker:
 
     def sums(self, depth: int) -> str:
         """Counts and sums of groups."""
-        inside = self._piece(depth - 1)
+        inside = self.piece(depth - 1)
         groups = self.random.choice(
             [inside.columns[-1:], (f"{inside.columns[-1]} + 1",), inside.columns[1:2], ()]
         )
@@ -127,7 +128,7 @@ class Maker:
         return self._select(items, f"from {inside.text} as {self._name('x')}{behind}").text[1:-1]
 
     def _windowed(self, depth: int) -> Piece:
-        inside = self._piece(depth - 1)
+        inside = self.piece(depth - 1)
         by = self._some(inside.columns)[:2]
         order = ", ".join(f"{c} nulls first" for c in inside.columns)
         call = self.random.choice(
@@ -158,7 +159,7 @@ class Maker:
         )
 
     def _set(self, depth: int) -> Piece:
-        left, right = self._piece(depth - 1), self._piece(self.random.randrange(depth))
+        left, right = self.piece(depth - 1), self.piece(self.random.randrange(depth))
         width = min(len(left.columns), len(right.columns), self.random.randint(1, 3))
         kind = self.random.choice(
             ["union all", "union", "except", "intersect", "except all", "intersect all"]
@@ -172,7 +173,7 @@ class Maker:
         )
 
     def _there(self, depth: int) -> Piece:
-        outside, inside = self._piece(depth - 1), self._piece(self.random.randrange(depth))
+        outside, inside = self.piece(depth - 1), self.piece(self.random.randrange(depth))
         one, other = self._name("x"), self._name("y")
         mine, its = self.random.choice(outside.columns), self.random.choice(inside.columns)
         more = ""
@@ -195,7 +196,7 @@ class Maker:
         )
 
     def _scalar(self, depth: int) -> Piece:
-        outside, inside = self._piece(depth - 1), self._piece(self.random.randrange(depth))
+        outside, inside = self.piece(depth - 1), self.piece(self.random.randrange(depth))
         one, other = self._name("x"), self._name("y")
         mine, its = self.random.choice(outside.columns), self.random.choice(inside.columns)
         call = self.random.choice(["max", "count", "sum"])
@@ -207,6 +208,6 @@ class Maker:
         return self._select(items, f"from {outside.text} as {one} where {one}.{mine} >= {value}")
 
     def _distinct(self, depth: int) -> Piece:
-        inside = self._piece(depth - 1)
+        inside = self.piece(depth - 1)
         found = self._select(self._some(inside.columns), f"from {inside.text} as {self._name('x')}")
         return Piece(found.text.replace("(select ", "(select distinct ", 1), found.columns)

@@ -63,7 +63,7 @@ def _cte(random: Random, left: Piece, right: Piece) -> tuple[str, str]:
 def test_two_texts_that_mean_the_same_are_followed_to_the_same_rows(law: Law, seed: int) -> None:
     random = Random(f"{law.__name__}.{seed}")
     maker = Maker(random)
-    texts = law(random, maker._piece(seed % 2), maker._piece(random.randrange(2)))
+    texts = law(random, maker.piece(seed % 2), maker.piece(random.randrange(2)))
     before = database(random)
     after = changed(random, before)
     one, other = (maintained(text, before, after) for text in texts)

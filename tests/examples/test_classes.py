@@ -48,6 +48,7 @@ LATEST = (
     "SELECT c, id, t FROM (SELECT *, row_number() OVER (PARTITION BY c ORDER BY t DESC, id) AS n FROM o) AS p "
     "WHERE n = 1"
 )
+MEDIANS = "SELECT c, percentile(t, 0.5) AS m FROM o WHERE t > 100 GROUP BY c"
 MANY: set[Row] = {(number,) for number in range(1, 500)}
 
 
@@ -86,6 +87,9 @@ TOLD = [
     Told("v(C) :- o(O, C, T).", "no", {(1,)}, {}, {"o": {(1, 1, 5)}}),
     Told("v(C) :- o(O, C, T).", "yes", MANY, {"o": {(2, 700, 6)}}),
     Told("v(C) :- o(O, C, T).", "no", MANY, {}, {"o": {(1, 1, 5)}}),
+    Told(MEDIANS, "yes", {(1, 200.0)}, {"o": {(2, 7, 6)}}),
+    Told(MEDIANS, "yes", {(1, 200.0)}, {}, {"o": {(2, 7, 6)}}),
+    Told(MEDIANS, "undecided", {(1, 200.0)}, {"o": {(2, 7, 600)}}),
     Told(BOTH, "yes", {(1,)}, {"r": {(7,)}}),
     Told(BOTH, "no", {(1,)}, {}, {"r": {(1,)}}),
     Told(BOTH, "yes", MANY, {"r": {(700,)}}),

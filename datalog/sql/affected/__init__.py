@@ -6,6 +6,7 @@ from datalog.sql.affected.determined import has_one_result_by_keys, key_of, null
 from datalog.sql.affected.names import UnknownShapeError
 from datalog.sql.affected.plan import Plan, Query, Table
 from datalog.sql.affected.read import plan_of_definition, plan_of_text
+from datalog.sql.affected.seen import Seen, seen, selection
 from datalog.sql.affected.shown_rows import ShownRows, shown_rows
 from datalog.sql.affected.sums import are_only_shown, inexact_sums
 
@@ -15,6 +16,7 @@ __all__ = [
     "NotKeyed",
     "Plan",
     "Query",
+    "Seen",
     "ShownRows",
     "Step",
     "Table",
@@ -29,5 +31,7 @@ __all__ = [
     "nullable_outputs",
     "plan_of_definition",
     "plan_of_text",
+    "seen",
+    "selection",
     "shown_rows",
 ]

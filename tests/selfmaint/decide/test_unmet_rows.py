@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datalog.model import Predicate, Row, Version
+from datalog.model import Predicate, Row, Variable, Version
 from selfmaint.api.programs import catalog_of
 from selfmaint.decide.decision import Decision
 from selfmaint.decide.procedure import check
-from selfmaint.decide.unmet_rows import rows_read, unmet
+from selfmaint.decide.rows_read import rows_read
+from selfmaint.decide.unmet_rows import unmet
 from selfmaint.decide.verdict import SelfMaintainable
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.engine.protocol import Facts
@@ -131,4 +132,7 @@ def test_more_kinds_of_rows_than_are_told_apart_are_all_rows() -> None:
     )
     kinds = {view.name: rows_read(made, view)["r"] for view in made.views}
     assert len(kinds["w"]) == 6
-    assert [literals for _, literals in kinds["v"]] == [()]
+    (every,) = kinds["v"]
+    assert (every.tests, every.columns) == ((), {0, 1})
+    assert all(isinstance(term, Variable) for term in every.atom.terms)
+    assert {part.columns for part in kinds["w"]} == {frozenset({0})}
