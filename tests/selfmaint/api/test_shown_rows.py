@@ -140,17 +140,22 @@ def bag(rows: pa.Table) -> list[str]:
 
 
 def decided(
-    query: str, stored: pa.Table, gone: Rows, come: Rows, *, effective: bool = True
+    query: str, stored: pa.Table, gone: Rows, come: Rows, *, effective: bool = True, asked: bool = True
 ) -> list[str] | None:
-    """The new rows, as what is stored and the update tell; None where that is not said to tell."""
+    """The new rows, as what is stored and the update tell; None where that is not said to tell.
+
+    `asked`: whether `check` is asked, too, and has to say the same.
+    """
     with selfmaint.build(f"{TABLE} create view v as {query};", {"v": stored}, engine="duckdb") as warehouse:
         sides = [{"r": table(rows)} if rows else {} for rows in (come, gone)]
         update = selfmaint.Update.from_frames(warehouse, *sides, effective=effective)
-        if not warehouse.check(update)["v"]:
-            with pytest.raises(SelfmaintError):
-                warehouse.maintain(update, strict=True)
+        is_yes = not asked or bool(warehouse.check(update)["v"])
+        try:
+            change = warehouse.maintain(update, strict=True).deltas["v"]
+        except SelfmaintError:
+            assert not asked or not is_yes
             return None
-        change = warehouse.maintain(update, strict=True).deltas["v"]
+        assert is_yes
         left = bag(warehouse.contents["v"].arrow())
         for row in bag(change.lost.arrow()):
             left.remove(row)
@@ -233,8 +238,8 @@ def test_nothing_is_told_that_another_database_contradicts(name: str, update: st
             news[repr(bag(shown))].add(repr(bag(computed(VIEWS[name], after))))
             stored[repr(bag(shown))] = shown
     assert news
-    for key, states in news.items():
-        found = decided(VIEWS[name], stored[key], gone, come)
+    for number, (key, states) in enumerate(news.items()):
+        found = decided(VIEWS[name], stored[key], gone, come, asked=number % 4 == 0)
         assert found is None or states == {repr(found)}, (key, states)
         if not gone or name == "so far":
             assert found is not None
