@@ -12,8 +12,10 @@ Conditions of soundness:
 2. A condition that is a disjunction makes several kinds of rows, each with columns of its own. With a key among these
    the rows of all kinds together are told by those of each.
 3. Of a view of which only the text is known that is read off its operators (`datalog.sql.affected.seen`), where these
-   are known; else all rows, and all columns, are taken as read.
-4. Where nothing is found that a definition reads, nothing is concluded. What is neither a base relation nor a view (a
+   are known, and have one result: an aggregate that depends on the order of rows may read what the plan does not show.
+   Else all rows, and all columns, are taken as read.
+4. A row that no row of another relation references is not read where these are joined, nor behind `not`.
+5. Where nothing is found that a definition reads, nothing is concluded. What is neither a base relation nor a view (a
    name that stands behind `not` alone) is nothing that an update changes.
 """
 
@@ -46,6 +48,7 @@ from datalog.model import (
 )
 from datalog.rewrite import alternatives
 from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.constraints import Reference
 from selfmaint.warehouse.views import Outside
 
 _MOST_KINDS = 8
@@ -60,11 +63,13 @@ class Part:
         atom: matches the rows; over the constants that they have, and `X0`, `X1`, ... for the other columns.
         tests: what they satisfy besides.
         columns: the 0-based positions of the columns that are read of them.
+        referenced: foreign keys of relations, by their names, that reference them.
     """
 
     atom: Atom
     tests: tuple[Literal, ...]
     columns: frozenset[int]
+    referenced: frozenset[tuple[str, Reference]] = frozenset()
 
     @property
     def every_row(self) -> Part:
@@ -72,7 +77,7 @@ class Part:
         terms = self.atom.terms
         asked = {terms.index(v) for v in variables_of(self.tests)}
         asked |= {i for i, term in enumerate(terms) if isinstance(term, Constant)}
-        return Part(_any_row(self.atom.predicate, len(terms)), (), self.columns | asked)
+        return Part(_any_row(self.atom.predicate, len(terms)), (), self.columns | asked, self.referenced)
 
 
 def rows_read(catalog: Catalog, view: View) -> Mapping[str, tuple[Part, ...]]:
@@ -95,12 +100,14 @@ def _rows_read(catalog: Catalog, view: View) -> Mapping[str, tuple[Part, ...]]:
 
 def _together(parts: Sequence[Part]) -> Iterator[Part]:
     """Parts with one for each kind of rows, if these are not too many."""
-    kinds: dict[tuple[Atom, tuple[Literal, ...]], frozenset[int]] = {}
+    kinds: dict[tuple[Atom, tuple[Literal, ...]], Part] = {}
     for part in parts:
-        kind = part.atom, part.tests
-        kinds[kind] = kinds.get(kind, frozenset()) | part.columns
-    found = (Part(atom, tests, columns) for (atom, tests), columns in kinds.items())
-    return found if len(kinds) <= _MOST_KINDS else _together([part.every_row for part in parts])
+        same = kinds.setdefault((part.atom, part.tests), part)
+        columns, referenced = same.columns | part.columns, same.referenced & part.referenced
+        kinds[part.atom, part.tests] = replace(part, columns=columns, referenced=referenced)
+    if len(kinds) > _MOST_KINDS:
+        return _together([part.every_row for part in kinds.values()])
+    return iter(kinds.values())
 
 
 def _parts(catalog: Catalog, view: View) -> Iterator[Part]:
@@ -112,16 +119,16 @@ def _parts(catalog: Catalog, view: View) -> Iterator[Part]:
             yield from (_whole(name, one.arity) for name, one in catalog.relations.items())
         case ViewDefinition(blocks=blocks):
             for block in blocks:
-                yield from _parts_of_block(block)
+                yield from _parts_of_block(catalog, block)
         case _ if view.limitation is None or view.limitation.kind is Outside.PROJECTION:
-            yield from _parts_of_body((*view.body, *view.filters), view.head.terms)
+            yield from _parts_of_body(catalog, (*view.body, *view.filters), view.head.terms)
         case _:
             for rule in catalog.program.rules:
                 if rule.head.predicate.name == view.name:
-                    yield from _parts_of_body(rule.body, rule.head.terms)
+                    yield from _parts_of_body(catalog, rule.body, rule.head.terms)
 
 
-def _parts_of_block(block: Block) -> Iterator[Part]:
+def _parts_of_block(catalog: Catalog, block: Block) -> Iterator[Part]:
     said = [one for one in block.filters if alternatives([one]) is not None]
     ways = alternatives(said)
     unsaid: Sequence[Condition] = (
@@ -130,10 +137,10 @@ def _parts_of_block(block: Block) -> Iterator[Part]:
     above = (*block.outputs, *(block.groups or ()), *block.having, *unsaid)
     used = [leaf for one in above for leaf in walk(one) if isinstance(leaf, Variable)]
     for tests in ways or [()]:
-        yield from _parts_of_body((*block.core.body, *tests), used)
+        yield from _parts_of_body(catalog, (*block.core.body, *tests), used)
 
 
-def _parts_of_body(body: Sequence[Literal], above: Iterable[Term]) -> Iterator[Part]:
+def _parts_of_body(catalog: Catalog, body: Sequence[Literal], above: Iterable[Term]) -> Iterator[Part]:
     """What a conjunction reads of which some terms are used above."""
     atoms = [atom for literal in body for atom in atoms_of(literal)]
     tests = [one for one in body if isinstance(one, Comparison | NullTest)]
@@ -152,7 +159,26 @@ def _parts_of_body(body: Sequence[Literal], above: Iterable[Term]) -> Iterator[P
             if shown is not term and (term in used or term in rest or times[term] > 1 or term not in first)
         )
         said = tuple(apply_literal(dict(first), test) for test in own)
-        yield Part(Atom(atom.predicate, pattern), said, columns)
+        others = (one for one in body if isinstance(one, Atom) and one is not atom)
+        referenced = frozenset(pair for other in others for pair in _references(catalog, other, atom))
+        yield Part(Atom(atom.predicate, pattern), said, columns, referenced)
+
+
+def _references(catalog: Catalog, one: Atom, other: Atom) -> Iterator[tuple[str, Reference]]:
+    """The foreign keys by which rows of an atom reference those of another one that they are joined with."""
+    relation, target = (catalog.relations.get(atom.predicate.name) for atom in (one, other))
+    if relation is None or target is None:
+        return
+    for reference in relation.references:
+        mine, its = reference.key_of(one), tuple(other.terms[i] for i in reference.target_columns)
+        is_plain = not any(target.types[i].name.has_signed_zeros for i in reference.target_columns)
+        if (
+            reference.target == target.name
+            and mine == its
+            and is_plain
+            and all(isinstance(t, Variable) for t in its)
+        ):
+            yield relation.name, reference
 
 
 def _tested(literal: Literal) -> tuple[Term, ...]:
@@ -180,14 +206,18 @@ def _parts_of_text(catalog: Catalog, query: TextQuery) -> Iterator[Part]:
     from datalog.sql.affected import (  # noqa: PLC0415 - only where there is SQL
         Table,
         UnknownShapeError,
+        has_one_result_by_keys,
         plan_of_text,
         seen,
         selection,
     )
+    from datalog.sql.views.one_result import has_one_result  # noqa: PLC0415 - see above
 
     relations, views = catalog.relations, {one.name: one.stored_columns for one in catalog.views}
     known = {name: relations[name] for name in query.relations if name in relations}
-    tables = {name: Table(name, one.columns, one.types, one.nullable) for name, one in known.items()}
+    tables = {
+        name: Table(name, one.columns, one.types, one.nullable, one.keys) for name, one in known.items()
+    }
     for name in query.relations:
         if name not in known:
             its = views.get(name, ())
@@ -195,6 +225,8 @@ def _parts_of_text(catalog: Catalog, query: TextQuery) -> Iterator[Part]:
     try:
         occurrences = seen(plan_of_text(query, tables))
     except UnknownShapeError:
+        occurrences = ()
+    if not occurrences or not (has_one_result(query) or has_one_result_by_keys(query, tables)):
         yield from (_whole(name, len(table.columns)) for name, table in tables.items())
         return
     for one in occurrences:
@@ -203,8 +235,14 @@ def _parts_of_text(catalog: Catalog, query: TextQuery) -> Iterator[Part]:
         if definition is None:
             yield _whole(one.table.name, arity)
             continue
+        referenced = frozenset(
+            (name, reference)
+            for mine, name, its in one.matched
+            for reference in (relations[name].references if name in relations else ())
+            if reference == Reference((its,), one.table.name, (mine,))
+        )
         for block in definition.blocks:
-            for part in _parts_of_block(block):
+            for part in _parts_of_block(catalog, block):
                 more = _any_row(Predicate(one.table.name), arity).terms[part.atom.arity :]
                 atom = Atom(Predicate(one.table.name), (*part.atom.terms, *more))
-                yield replace(part, atom=atom)
+                yield replace(part, atom=atom, referenced=referenced)

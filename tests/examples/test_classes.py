@@ -49,6 +49,7 @@ LATEST = (
     "WHERE n = 1"
 )
 MEDIANS = "SELECT c, percentile(t, 0.5) AS m FROM o WHERE t > 100 GROUP BY c"
+SOLD = "SELECT c.n, percentile(o.t, 0.5) AS m FROM o JOIN c ON o.c = c.id GROUP BY c.n"
 MANY: set[Row] = {(number,) for number in range(1, 500)}
 
 
@@ -89,6 +90,8 @@ TOLD = [
     Told("v(C) :- o(O, C, T).", "no", MANY, {}, {"o": {(1, 1, 5)}}),
     Told(MEDIANS, "yes", {(1, 200.0)}, {"o": {(2, 7, 6)}}),
     Told(MEDIANS, "yes", {(1, 200.0)}, {}, {"o": {(2, 7, 6)}}),
+    Told(SOLD, "yes", {("A", 5.0)}, {"c": {(7, "B")}}, constraint=FOREIGN),
+    Told(SOLD, "undecided", {("A", 5.0)}, {"c": {(7, "B")}}),
     Told(MEDIANS, "undecided", {(1, 200.0)}, {"o": {(2, 7, 600)}}),
     Told(BOTH, "yes", {(1,)}, {"r": {(7,)}}),
     Told(BOTH, "no", {(1,)}, {}, {"r": {(1,)}}),

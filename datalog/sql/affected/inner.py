@@ -52,6 +52,11 @@ def windowed(node: exp.Window, change: Callable[[exp.Expr], exp.Expr]) -> exp.Ex
     return with_parts(node, part)
 
 
+def _counts_rows(node: exp.Expr) -> bool:
+    """Whether `*` stands in `count(*)`: in any other call, or behind DISTINCT, it is all columns."""
+    return isinstance(node, exp.Star) and isinstance(node.parent, exp.Count)
+
+
 def _names(trees: Iterable[exp.Expr]) -> Iterator[str]:
     return (one.name for tree in trees for one in tree.find_all(exp.Column))
 
@@ -124,7 +129,15 @@ class Inner:
                     return self._among(node, change(node.this), scope, ctes, unknown=negated)
                 case exp.Subquery():
                     return self._linked("scalar", node, None, scope, ctes)
-                case exp.Query() | exp.Lambda() | exp.Any() | exp.All() | exp.Placeholder() | exp.Collate():
+                case (
+                    exp.Query()
+                    | exp.Lambda()
+                    | exp.Any()
+                    | exp.All()
+                    | exp.Placeholder()
+                    | exp.Collate()
+                    | exp.Star()
+                ) if not _counts_rows(node):
                     raise UnknownShapeError(f"it has a {type(node).__name__.lower()} in an expression")
                 case exp.Not():
                     return with_parts(node, partial(change, negated=None if negated is None else not negated))

@@ -13,6 +13,8 @@ Conditions of soundness:
    query, and so what a subquery uses of the rows around counts as well. The first rows by an order that is not known
    may use all columns.
 3. Each occurrence of a relation is one of its own.
+4. Rows that no row of another occurrence matches where they are joined are not seen, as demands are put down (condition
+   2 of `demands.py`).
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from sqlglot import exp
 
 from datalog.diagnostics import ProgramError
 from datalog.model import Column, ColumnType, Declaration, ViewDefinition
+from datalog.sql.affected.demands import Demands
 from datalog.sql.affected.plan import (
     Aggregate,
     Combined,
@@ -75,11 +78,14 @@ class Seen:
     Attributes:
         columns: the 0-based positions of the columns that it uses.
         tests: what is true of the rows that it sees; the column in position 3 is called `c3`.
+        matched: of the rows that it sees a column holds a value that another relation's column holds: the position, and
+            the relation's name and the position there.
     """
 
     table: Table
     columns: frozenset[int]
     tests: tuple[exp.Expr, ...] = ()
+    matched: frozenset[tuple[int, str, int]] = frozenset()
 
 
 def seen(query: Query) -> tuple[Seen, ...]:
@@ -96,14 +102,21 @@ def seen(query: Query) -> tuple[Seen, ...]:
         before = len(used)
         for one in operators:
             used.update(_used(one, used, moved))
-    scans = (one for one in operators if isinstance(one, Scan))
+    scans = {one.number: one for one in operators if isinstance(one, Scan)}
+    matched = {number: set[tuple[int, str, int]]() for number in scans}
+    for link in Demands(query.plan).links():
+        if len(link.sources) == 1:
+            ((source, place),) = link.sources
+            target, own = link.target
+            matched[target].add((own, scans[source].table.name, place))
     return tuple(
         Seen(
             scan.table,
-            frozenset(i for i, number in enumerate(scan.columns) if number in used),
-            tuple(_renamed(test, scan.columns) for test in down.get(scan.number, ())),
+            frozenset(i for i, one in enumerate(scan.columns) if one in used),
+            tuple(_renamed(test, scan.columns) for test in down.get(number, ())),
+            frozenset(matched[number]),
         )
-        for scan in scans
+        for number, scan in scans.items()
     )
 
 

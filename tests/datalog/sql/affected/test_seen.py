@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datalog.sql.affected import seen, selection
+from datalog.sql.affected import UnknownShapeError, seen, selection
 from datalog.syntax import show
 from tests.datalog.sql.affected.test_affected import known, query
 
@@ -124,3 +124,24 @@ def test_a_comparison_that_spark_would_convert_is_read_as_any_other_is() -> None
     assert found.columns == ("c0", "c2")
     assert not found.blocks[0].filters
     assert known()["o"].columns[2] == "code"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select a, hash(*) as h from r",
+        "select count(distinct *) as n from (select b, c from r) as q",
+        "select max(struct(* except (c))) as n from r",
+        "select a from r where hash(*) > 3",
+        "select a, row_number() over (order by struct(*)) as n from r",
+        "select b, count(*) as n from r group by b having count(distinct *) > 1",
+        "select r.a from r join s on r.b = s.f and hash(*) > 0",
+        "select a, (select max(hash(*)) from s where s.d = r.b) as m from r",
+    ],
+)
+def test_all_columns_in_a_call_are_no_shape_that_is_known(text: str) -> None:
+    with pytest.raises(UnknownShapeError, match="it has a star in an expression"):
+        query(text)
+    query(
+        "select b, count(*) filter (where b > 1) as n, count(*) over (partition by b) as m from r group by b"
+    )
