@@ -15,8 +15,8 @@ Conditions of soundness:
    are known, and have one result: an aggregate that depends on the order of rows may read what the plan does not show.
    Else all rows, and all columns, are taken as read.
 4. A row that no row of another relation references is not read where these are joined, nor behind `not`.
-5. Where nothing is found that a definition reads, nothing is concluded. What is neither a base relation nor a view (a
-   name that stands behind `not` alone) is nothing that an update changes.
+5. What is put together of parts (`Catalog.unions`) changes where one of these does. Where it is not known what a name
+   means, everything is read. Where nothing is found that a definition reads, nothing is concluded.
 """
 
 from __future__ import annotations
@@ -87,14 +87,18 @@ def rows_read(catalog: Catalog, view: View) -> Mapping[str, tuple[Part, ...]]:
 
 def _rows_read(catalog: Catalog, view: View) -> Mapping[str, tuple[Part, ...]]:
     found: dict[str, list[Part]] = {}
-    views = {one.name: one for one in catalog.views}
+    views = {one.name: [one] for one in catalog.views}
+    views |= {name: list(parts.values()) for name, parts in catalog.unions.items()}
     for part in _parts(catalog, view):
         name = part.atom.predicate.name
-        if name in views:
-            for below, its in rows_read(catalog, views[name]).items():
-                found.setdefault(below, []).extend(its)
-        elif name in catalog.relations:
+        if name in catalog.relations:
             found.setdefault(name, []).append(part)
+            continue
+        for one in views.get(name, ()):
+            for below, its in rows_read(catalog, one).items():
+                found.setdefault(below, []).extend(its)
+        if name not in views:
+            return {one: (_whole(one, relation.arity),) for one, relation in catalog.relations.items()}
     return {name: tuple(_together(its)) for name, its in found.items()}
 
 
@@ -169,15 +173,10 @@ def _references(catalog: Catalog, one: Atom, other: Atom) -> Iterator[tuple[str,
     relation, target = (catalog.relations.get(atom.predicate.name) for atom in (one, other))
     if relation is None or target is None:
         return
-    for reference in relation.references:
+    for reference in (one for one in relation.references if one.target == target.name):
         mine, its = reference.key_of(one), tuple(other.terms[i] for i in reference.target_columns)
         is_plain = not any(target.types[i].name.has_signed_zeros for i in reference.target_columns)
-        if (
-            reference.target == target.name
-            and mine == its
-            and is_plain
-            and all(isinstance(t, Variable) for t in its)
-        ):
+        if mine == its and is_plain and all(isinstance(term, Variable) for term in its):
             yield relation.name, reference
 
 
@@ -214,6 +213,8 @@ def _parts_of_text(catalog: Catalog, query: TextQuery) -> Iterator[Part]:
     from datalog.sql.views.one_result import has_one_result  # noqa: PLC0415 - see above
 
     relations, views = catalog.relations, {one.name: one.stored_columns for one in catalog.views}
+    views |= {name: next(iter(parts.values())).stored_columns for name, parts in catalog.unions.items()}
+    views |= {name: outer.names for name, outer in catalog.outer.items()}
     known = {name: relations[name] for name in query.relations if name in relations}
     tables = {
         name: Table(name, one.columns, one.types, one.nullable, one.keys) for name, one in known.items()

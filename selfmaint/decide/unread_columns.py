@@ -73,9 +73,13 @@ def _reading_others(catalog: Catalog, views: Sequence[View], changed: Collection
     texts = {view.name: view.definition for view in catalog.views if isinstance(view.definition, OpaqueView)}
     unclear = {name for name, one in texts.items() if not isinstance(one.query, TextQuery)}
     read = reads(catalog) if texts.keys() - unclear else {}
-    for view in views:
-        if view.name in texts.keys() - unclear and read[view.name].isdisjoint({*changed, *unclear}):
-            yield view.name
+    known = {*catalog.relations, *catalog.unions, *(view.name for view in catalog.views)} - {
+        *changed,
+        *unclear,
+    }
+    yield from (
+        view.name for view in views if view.name in texts.keys() - unclear and read[view.name] <= known
+    )
 
 
 def _rules(
