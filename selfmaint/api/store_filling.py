@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from datalog.diagnostics import Diagnostic
 from selfmaint.api.apply import as_declared
 from selfmaint.api.columns import Columns, columns_of
+from selfmaint.api.declared_rows import require_as_declared
 from selfmaint.api.file_settings import EngineKind
 from selfmaint.api.how_followed import why_not_run
 from selfmaint.api.moved import dated, of_contents
@@ -66,8 +67,8 @@ def fill_store(
     """Makes a store with the contents of all views, or brings some views in anew; all or nothing.
 
     Raises:
-        InputError: SM103 a view with neither origin nor sources; SM104 contents that do not fit; SM405 the store is
-            there already, or is being written to; SM408.
+        InputError: SM103 a view with neither origin nor sources; SM104 contents that do not fit; SM303 base rows that
+            are not as declared; SM405 the store is there already, or is being written to; SM408.
         SourceError: a source that does not answer.
     """
     filling = _with_others(file.catalog, filling)
@@ -273,6 +274,8 @@ def _computed(
     known = Decision(catalog).knowledge(engine, Facts(facts), Situation())
     recomputing = Recomputing(known, readable, lambda view: counted[view.name], progress)
     found = recomputing.recomputed(views).contents
+    progress("checking what is declared of the base relations")
+    require_as_declared(engine, catalog.relations, recomputing.bases)
     bags = {
         catalog.view(n).predicate: engine.bags.expanded(r) if catalog.view(n).is_counted else r
         for n, r in found.items()

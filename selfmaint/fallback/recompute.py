@@ -157,6 +157,11 @@ class Recomputing(Generic[D]):
         if problems:
             raise SourceError(problems)
 
+    @property
+    def bases(self) -> Mapping[str, D]:
+        """The rows of the base relations that were read."""
+        return {name: rows for name, rows in self._rows.items() if name in self.catalog.relations}
+
     def _contents(self, name: str, mine: Mapping[str, View]) -> D:
         """The rows of a base relation or view after the update."""
         if name not in self._rows:

@@ -70,6 +70,10 @@ class BaseRelation:
         """The number of columns that files, sources and queries know of: the first ones."""
         return self.arity - self.is_numbered
 
+    def names(self, columns: Iterable[int]) -> str:
+        """The names of some columns, in words."""
+        return ", ".join(self.columns[i] for i in columns)
+
     def with_key(self, columns: Iterable[int]) -> tuple[int, ...] | None:
         """Some columns and a key, of which a change of rows can be projected to them: an effective one stays effective.
 
