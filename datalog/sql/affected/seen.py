@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from datalog.diagnostics import ProgramError
-from datalog.model import Column, ColumnType, Declaration, ViewDefinition
+from datalog.model import ANY, Column, ColumnType, Declaration, ViewDefinition
 from datalog.sql.affected.demands import Demands
 from datalog.sql.affected.plan import (
     Aggregate,
@@ -258,7 +258,8 @@ def selection(part: Seen) -> ViewDefinition | None:
     Its relation is called `r`, and has the columns `c0`, `c1`, ...; None if it cannot be read.
     """
     tests = [one for test in part.tests for one in parts_of(test, exp.And)]
-    plain = [test for test in tests if _is_plain(test)]
+    types = part.table.types
+    plain = [test for test in tests if _is_plain(test) and all(types[i] != ANY for i in _columns([test]))]
     found = _read(part, part.columns.union(_columns(t for t in tests if t not in plain)), plain)
     return _read(part, part.columns.union(_columns(tests)), []) if found is None and plain else found
 

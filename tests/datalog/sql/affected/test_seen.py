@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from datalog.model import ANY
 from datalog.sql.affected import UnknownShapeError, seen, selection
 from datalog.syntax import show
 from tests.datalog.sql.affected.test_affected import known, query
@@ -124,6 +127,19 @@ def test_a_comparison_that_spark_would_convert_is_read_as_any_other_is() -> None
     assert found.columns == ("c0", "c2")
     assert not found.blocks[0].filters
     assert known()["o"].columns[2] == "code"
+
+
+def test_a_column_of_which_no_type_is_known_is_compared_with_nothing() -> None:
+    """Whether a text is converted for it, or the column for the text, depends on the type."""
+    (part,) = seen(query("select id from o where code > 'a' and price > 1"))
+    types = tuple(
+        ANY if name == "code" else kind
+        for name, kind in zip(part.table.columns, part.table.types, strict=True)
+    )
+    found = selection(replace(part, table=replace(part.table, types=types)))
+    assert found is not None
+    assert found.columns == ("c0", "c2")
+    assert found.blocks[0].core.body[1:]
 
 
 @pytest.mark.parametrize(
