@@ -16,7 +16,7 @@ Conditions of soundness:
    Else all rows, and all columns, are taken as read.
 4. A row that no row of another relation references is not read where these are joined, nor behind `not`.
 5. What is put together of parts (`Catalog.unions`) changes where one of these does. Where it is not known what a name
-   means, everything is read. Where nothing is found that a definition reads, nothing is concluded.
+   means, or nothing is found that a definition reads, everything is taken as read.
 """
 
 from __future__ import annotations
@@ -89,7 +89,9 @@ def _rows_read(catalog: Catalog, view: View) -> Mapping[str, tuple[Part, ...]]:
     found: dict[str, list[Part]] = {}
     views = {one.name: [one] for one in catalog.views}
     views |= {name: list(parts.values()) for name, parts in catalog.unions.items()}
-    for part in _parts(catalog, view):
+    parts = list(_parts(catalog, view))
+    is_known = bool(parts or view.always_empty or view.always_one)
+    for part in parts:
         name = part.atom.predicate.name
         if name in catalog.relations:
             found.setdefault(name, []).append(part)
@@ -97,8 +99,9 @@ def _rows_read(catalog: Catalog, view: View) -> Mapping[str, tuple[Part, ...]]:
         for one in views.get(name, ()):
             for below, its in rows_read(catalog, one).items():
                 found.setdefault(below, []).extend(its)
-        if name not in views:
-            return {one: (_whole(one, relation.arity),) for one, relation in catalog.relations.items()}
+        is_known = is_known and name in views
+    if not is_known:
+        return {name: (_whole(name, relation.arity),) for name, relation in catalog.relations.items()}
     return {name: tuple(_together(its)) for name, its in found.items()}
 
 
@@ -127,9 +130,11 @@ def _parts(catalog: Catalog, view: View) -> Iterator[Part]:
         case _ if view.limitation is None or view.limitation.kind is Outside.PROJECTION:
             yield from _parts_of_body(catalog, (*view.body, *view.filters), view.head.terms)
         case _:
-            for rule in catalog.program.rules:
-                if rule.head.predicate.name == view.name:
-                    yield from _parts_of_body(catalog, rule.body, rule.head.terms)
+            # A branch of a union is in no program: its rule is its own.
+            for rule in [r for r in catalog.program.rules if r.head.predicate == view.predicate] or [
+                view.rule
+            ]:
+                yield from _parts_of_body(catalog, rule.body, rule.head.terms)
 
 
 def _parts_of_block(catalog: Catalog, block: Block) -> Iterator[Part]:

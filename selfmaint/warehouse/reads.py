@@ -32,7 +32,7 @@ def reads(catalog: Catalog) -> Mapping[str, frozenset[str]]:
 
 
 def _direct(view: View) -> set[str]:
-    definition, names = view.definition, {atom.predicate.name for atom in view.body}
+    definition, names = view.definition, {atom.predicate.name for atom in view.body} | _names(view.rule.body)
     if isinstance(definition, ViewDefinition):
         names |= {predicate.name for predicate in definition.reads}
     if isinstance(definition, OpaqueView) and isinstance(definition.query, TextQuery):
