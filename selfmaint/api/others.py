@@ -141,9 +141,9 @@ class Others(Generic[D]):
             others = [view for view in (*left, *self.again) if view.name not in found]
             anew = self._over_followed_views([v for v in others if _reads_views_alone(catalog, v)], others)
             lost = {view.name for view in others} - {view.name for view in anew}
-            below = (
-                {name for view in waiting for name in reads(catalog, view)} - catalog.relations.keys() - lost
-            )
+            # A name that stands behind `not` alone may be no view's.
+            views = {view.name for view in catalog.views} - lost
+            below = views.intersection(name for view in waiting for name in reads(catalog, view))
             over = with_views_as_tables(self.warehouse, below, {})
             situation = changing(self.warehouse, self.situation, below)
             plans, reasons = plans_by_keys(over, waiting, situation, below)

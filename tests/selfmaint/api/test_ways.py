@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
+import pyarrow as pa
 import pytest
 
 import selfmaint
@@ -121,3 +122,11 @@ def test_what_is_said_of_each_way(tmp_path: Path) -> None:
             "no_key": "only with `--recompute`, from all rows of `r`",
         },
     }
+
+
+def test_a_relation_that_stands_behind_not_alone_is_no_view() -> None:
+    rows = pa.table({"x": pa.array([1], pa.int64())})
+    warehouse = selfmaint.build("v(X) :- t(X), not s(X, 1).", {"v": rows}, engine="duckdb", effective=True)
+    new = pa.table({"x": pa.array([2], pa.int64())})
+    verdicts = warehouse.check(selfmaint.Update.from_frames(warehouse, {"t": new}, {}, effective=True))
+    assert verdicts["v"].kind.value == "undecided"
