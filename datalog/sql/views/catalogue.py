@@ -114,14 +114,17 @@ class Catalogue:
         """
         asked = folded(parts)
         views = [view for view in self._views.get(asked[0], ()) if fits(asked, view.parts)]
-        bases = [self.declarations[known] for known in self._bases.get(asked[0], ()) if fits(asked, known)]
+        bases = self._fitting(asked)
         exact = [view for view in views if folded(view.parts) == asked]
         return (exact, []) if len(views) + len(bases) > 1 and len(exact) == 1 else (views, bases)
+
+    def _fitting(self, asked: tuple[str, ...]) -> list[Declaration]:
+        return [self.declarations[known] for known in self._bases.get(asked[0], ()) if fits(asked, known)]
 
     def bases(self, parts: tuple[str, ...]) -> list[Declaration]:
         """The base relations that a name may mean; the one that is called just so, if several do."""
         asked = folded(parts)
-        found = [self.declarations[known] for known in self._bases.get(asked[0], ()) if fits(asked, known)]
+        found = self._fitting(asked)
         return [self.declarations[asked]] if len(found) > 1 and asked in self.declarations else found
 
     def _view(self, view: Named, table: exp.Table, problems: Problems) -> Stored | Inlined:
