@@ -6,30 +6,15 @@ A key that is none makes a "yes" wrong, and nothing that is stored shows it: it 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic
 
 from datalog.diagnostics import Diagnostic
-from datalog.model import (
-    Aggregate,
-    AggregateFunction,
-    Atom,
-    Compared,
-    Constant,
-    Literal,
-    Negation,
-    NullTest,
-    Predicate,
-    Program,
-    Rule,
-    Variable,
-    Version,
-    ViewDefinition,
-    block,
-)
+from datalog.model import Atom, NullTest, Predicate, Program, Rule, Version
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, InputError
-from selfmaint.warehouse.base_relations import BaseRelation, shown_rows
+from selfmaint.warehouse.base_relations import BaseRelation, row_atom, shown_rows
+from selfmaint.warehouse.broken_constraints import dangling, twins
 
 _SHOWN = 3
 """So many values that break a declaration are shown."""
@@ -65,63 +50,41 @@ class _Held(Generic[D]):
 
     def broken(self, relation: BaseRelation) -> Iterator[str]:
         """What the rows of a relation break, in words."""
-        rows = f"rows of `{relation.name}`"
-        every = tuple(range(relation.given))
-        asked: dict[str, tuple[tuple[int, ...], list[Literal]]] = {}
-        for i in every:
+        rows, asked = f"rows of `{relation.name}`", dict[str, Rule]()
+        row = row_atom(relation, Version.STORED)
+        head = Atom(Predicate(relation.name, Version.PROBLEM), row.terms)
+        for i in range(relation.given):
             if i not in relation.nullable:
                 message = f"{rows} have null in `{relation.columns[i]}`, which is declared never to be null"
-                asked[message] = every, [NullTest(_column(i), negated=False)]
+                asked[message] = Rule(head, (row, NullTest(row.terms[i], negated=False)))
         for reference in relation.references:
             target = self.relations[reference.target]
             if Predicate(target.name) in self.facts.relations:
                 message = f"{rows} reference ({relation.names(reference.columns)}) no row of `{target.name}`"
-                image = dict(zip(reference.target_columns, map(_column, reference.columns), strict=True))
-                its = tuple(image.get(i, Variable(f"Y{i}")) for i in range(self._width(target)))
-                tests = (NullTest(_column(i)) for i in reference.columns)
-                asked[message] = reference.columns, [*tests, Negation((Atom(Predicate(target.name), its),))]
-        for message, found in self._breaking(relation, asked).items():
+                asked[message] = dangling(relation, reference, target)
+        for message, found in self._found(relation, asked).items():
             yield f"{message}: {found}"
         for key in relation.unique:
-            found = "" if max(key) >= relation.given else self._twice(relation, key)
-            if found:
-                yield f"several {rows} have one value of the key ({relation.names(key)}): {found}"
+            if max(key) < relation.given:
+                view, types = twins(relation, key, nulls=False), {row.predicate: relation.types}
+                several = self.engine.sample(self.engine.evaluate_view(view, self.facts, types), _SHOWN)
+                if several:
+                    found = shown_rows(view.columns, several)
+                    yield f"several {rows} have one value of the key ({relation.names(key)}): {found}"
 
-    def _width(self, relation: BaseRelation) -> int:
-        """The number of columns here: rows of a table without a key may have a number, too."""
-        return len(self.engine.columns(self.facts.relations[Predicate(relation.name)]))
-
-    def _breaking(
-        self, relation: BaseRelation, asked: Mapping[str, tuple[tuple[int, ...], list[Literal]]]
-    ) -> dict[str, str]:
-        """Some columns of rows that satisfy what none should, by what is asked."""
-        row = Atom(Predicate(relation.name), tuple(_column(i) for i in range(self._width(relation))))
-        heads = {
-            message: Atom(Predicate("broken", Version.STEP, (number,)), tuple(map(_column, places)))
-            for number, (message, (places, _)) in enumerate(asked.items())
-        }
-        program = Program(tuple(Rule(heads[message], (row, *tests)) for message, (_, tests) in asked.items()))
-        goals = {message: head.predicate for message, head in heads.items()}
-        some = self.engine.nonempty(program, list(goals.values()), self.facts) if goals else ()
+    def _found(self, relation: BaseRelation, asked: Mapping[str, Rule]) -> dict[str, str]:
+        """Some of the rows that rules give, which should give none; all are asked in one job."""
+        row, apart = row_atom(relation, Version.STORED), dict[str, Rule]()
+        for number, (message, rule) in enumerate(asked.items()):
+            goal = rule.head.predicate.of(Version.PROBLEM, (number,))
+            apart[message] = replace(rule, head=replace(rule.head, predicate=goal))
+        program = Program(tuple(apart.values()))
+        goals = [rule.head.predicate for rule in apart.values()]
+        some = self.engine.nonempty(program, goals, self.facts) if goals else ()
         found = {}
-        for message, goal in goals.items():
-            if goal in some:
-                names = tuple(relation.columns[i] for i in asked[message][0])
-                rows = self.engine.evaluate(program, goal, self.facts, names)
+        for message, rule in apart.items():
+            if rule.head.predicate in some:
+                names = tuple(relation.columns[row.terms.index(term)] for term in rule.head.terms)
+                rows = self.engine.evaluate(program, rule.head.predicate, self.facts, names)
                 found[message] = shown_rows(names, self.engine.sample(rows, _SHOWN))
         return found
-
-    def _twice(self, relation: BaseRelation, key: tuple[int, ...]) -> str:
-        """Values of a key that several rows have."""
-        row = tuple(_column(i) for i in range(self._width(relation)))
-        mine, names = [row[i] for i in key], tuple(relation.columns[i] for i in key)
-        body: list[Literal] = [Atom(Predicate(relation.name), row), *map(NullTest, mine)]
-        more = Compared(">", Aggregate(AggregateFunction.COUNT), Constant(1))
-        one = block("twice", 0, body, mine, groups=mine, having=[more])
-        types = {Predicate(relation.name): relation.types[: len(row)]}
-        rows = self.engine.evaluate_view(ViewDefinition("twice", names, (one,)), self.facts, types)
-        return shown_rows(names, self.engine.sample(rows, _SHOWN)) if self.engine.count(rows) else ""
-
-
-def _column(place: int) -> Variable:
-    return Variable(f"X{place}")

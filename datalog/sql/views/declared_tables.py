@@ -26,7 +26,7 @@ class DeclaredTables:
 
     catalogue: Catalogue
     given: int
-    _with_heirs: list[tuple[str, ...]] = field(default_factory=list)
+    _parents: list[tuple[str, ...]] = field(default_factory=list)
 
     @property
     def every(self) -> tuple[Declaration, ...]:
@@ -41,9 +41,9 @@ class DeclaredTables:
                 self.catalogue.replace(table, constrained(table, found.body, problems))
                 return
         problems.found.append(skipped(statement))
-        if found.kind is Kind.HEIR:
+        if found.kind is Kind.CHILD:
             tables = [one for its in statement.tree.find_all(exp.InheritsProperty) for one in its.expressions]
-            self._with_heirs += [tuple(part.name for part in reversed(one.parts)) for one in tables]
+            self._parents += [tuple(part.name for part in reversed(one.parts)) for one in tables]
             self._doubt(", ".join(f"`{one.name}`" for one in tables), problems)
         elif parts := altered_by_dropping(statement.text):
             table = self._meant(parts)
@@ -59,7 +59,7 @@ class DeclaredTables:
 
     def settle(self) -> Iterator[Diagnostic]:
         """To be called behind all statements: foreign keys reference what is declared; else it is said why not."""
-        for parts in self._with_heirs:
+        for parts in self._parents:
             for table in self.catalogue.bases(parts):
                 self.catalogue.replace(table, _without_promises(table))
         for table in self.every:

@@ -242,8 +242,8 @@ class Kind(Enum):
     TABLE = "table"
     CONSTRAINTS = "constraints"
     """Keys of a table that is there already."""
-    HEIR = "heir"
-    """A table whose rows are rows of others, too, where no key of these tells them apart."""
+    CHILD = "child"
+    """A table that inherits: its rows are rows of others, too, and no key of these tells them apart."""
     VIEW = "view"
     UNFOLDED = "unfolded"
     """A temporary view: a name for a query."""
@@ -310,7 +310,7 @@ def _created(tree: exp.Create) -> Defined:
     parts = tuple(part.name for part in reversed(table.parts))
     if tree.expression is None:
         if tree.find(exp.InheritsProperty):
-            return Defined(Kind.HEIR, parts, body=tree, name_tree=table)
+            return Defined(Kind.CHILD, parts, body=tree, name_tree=table)
         kind = Kind.TABLE if schema is not None and word == "TABLE" else Kind.OTHER
         return Defined(kind, parts, body=schema or tree, name_tree=table)
     columns = () if schema is None else tuple(one.name for one in schema.expressions)

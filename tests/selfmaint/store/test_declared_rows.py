@@ -40,11 +40,17 @@ def test_rows_that_are_as_declared_are_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ({"o": "id,c,t,u\n1,1,5,1\n1,2,6,2\n"}, "several rows of `o` have one value of the key (id): (id=1)"),
-        ({"o": "id,c,t,u\n1,1,5,1\n1,1,5,1\n"}, "several rows of `o` have one value of the key (id): (id=1)"),
+        (
+            {"o": "id,c,t,u\n1,1,5,1\n1,2,6,2\n"},
+            "several rows of `o` have one value of the key (id): (id=1, rows=2)",
+        ),
+        (
+            {"o": "id,c,t,u\n1,1,5,1\n1,1,5,1\n"},
+            "several rows of `o` have one value of the key (id): (id=1, rows=2)",
+        ),
         (
             {"o": "id,c,t,u\n1,1,5,7\n2,2,6,7\n3,2,6,\n"},
-            "several rows of `o` have one value of the key (u): (u=7)",
+            "several rows of `o` have one value of the key (u): (u=7, rows=2)",
         ),
         ({"o": "id,c,t,u\n1,8,5,\n2,9,6,\n"}, "rows of `o` reference (c) no row of `c`: (c=8); (c=9)"),
         ({"free": "c,t\n3,5\n3,5\n"}, "rows of `free` reference (c) no row of `c`: (c=3)"),
