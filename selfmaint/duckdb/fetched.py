@@ -14,13 +14,11 @@ have the rows that break it: who is not given the promise reads again.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from datalog.model import (
     Atom,
-    Comparison,
-    Constant,
     Negation,
     NullTest,
     Predicate,
@@ -31,7 +29,6 @@ from datalog.model import (
 from datalog.sql.duckdb import SqlType
 from selfmaint.duckdb.extensions import Extension
 from selfmaint.duckdb.representatives import Representatives, representatives
-from selfmaint.engine.column_types import is_integer
 
 Compute: TypeAlias = Callable[[Sequence[Rule], Mapping[Predicate, Extension]], Extension]
 """The rows of rules over tables."""
@@ -78,24 +75,6 @@ def lookup_of(rules: Sequence[Rule]) -> Lookup | None:
             by, wanted = ([places[t] for t in atom.terms] for atom in (keys, rules[0].head))  # type: ignore[index]
             return Lookup(keys.predicate, stored.predicate, stored.arity, tuple(by), tuple(wanted))
     return None
-
-
-APART = 3
-"""For so many keys, whole numbers, each is looked for by itself in a relation of `MANY_ROWS`."""
-
-MANY_ROWS = 1_000_000
-
-
-def one_by_one(rule: Rule, keys: Extension, stored: Extension) -> list[Rule]:
-    """A rule over `KEYS` and `STORED` for each key, if these are few: DuckDB decodes all rows between several keys."""
-    number, rows = keys.stored.rows or 0, stored.stored.known_rows or 0
-    is_apart = 1 < number <= APART and rows >= MANY_ROWS and all(map(is_integer, keys.stored.types))
-    few = keys.stored.few if is_apart else None
-    if few is None or keys.stored.with_null:
-        return [rule]
-    terms = rule.atoms[0].terms
-    tests = ([Comparison("=", t, Constant(v)) for t, v in zip(terms, row, strict=True)] for row in few.rows)
-    return [replace(rule, body=(*rule.body, *its)) for its in tests]
 
 
 @dataclass

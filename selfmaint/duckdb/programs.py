@@ -26,8 +26,9 @@ from selfmaint.duckdb.factors import (
     require_few,
     require_few_joined,
 )
-from selfmaint.duckdb.fetched import APART, KEYS, STORED, Fetched, Large, Lookup, lookup_of, one_by_one
+from selfmaint.duckdb.fetched import KEYS, STORED, Fetched, Large, Lookup, lookup_of
 from selfmaint.duckdb.few_rows import all_few, computed_here, may_derive
+from selfmaint.duckdb.keys_apart import APART, by_parts
 from selfmaint.duckdb.layouts import finding
 from selfmaint.duckdb.matches import Matches
 from selfmaint.duckdb.relation import Relation, Stored
@@ -190,7 +191,7 @@ class Programs:
         def by_keys(rule: Rule, keys: Extension, few: Representatives | None) -> Extension:
             if few is not None and (keys.stored.rows or 0) > APART:
                 return self._reading.rows(rule, keys, relation, few, lambda some: by_keys(rule, some, None))
-            return self.made(one_by_one(rule, keys, relation), {KEYS: keys, STORED: relation})
+            return self.made(by_parts(rule, keys, relation), {KEYS: keys, STORED: relation})
 
         found = self.fetched.rows(asked, read[asked.keys], Large(relation.named, by_keys, relation))
         assert found is not None

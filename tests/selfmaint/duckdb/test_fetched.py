@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from datalog.model import Atom, ColumnType, Predicate, Program, TypeName, Variable
 from datalog.sql.duckdb import relations as sql
 from datalog.syntax import parse_program
-from selfmaint.duckdb import DuckEngine, Relation, fetched
+from selfmaint.duckdb import DuckEngine, Relation, fetched, keys_apart
 from selfmaint.engine.protocol import Asked, Facts
 from tests.datalog.sql.sql_programs import PLAIN, Generator, meaning, random_facts, relations
 
@@ -34,9 +34,10 @@ def in_files(engine: DuckEngine, data: Relation) -> Relation:
 
 @pytest.fixture(scope="module")
 def small_ones_are_large() -> Iterator[None]:
-    """A few keys are looked for one by one in relations of any size."""
+    """Two keys are looked for one by one in relations of any size, more in parts if all but one lie together."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fetched, "MANY_ROWS", 0)
+        for name, value in {"MANY_ROWS": 0, "APART": 2, "LISTED": 1, "NARROW": 1}.items():
+            patch.setattr(keys_apart, name, value)
         yield
 
 
@@ -54,7 +55,8 @@ def test_one_program_after_the_other_has_its_meaning(random: Random) -> None:
     for _ in range(3):
         program, _, _ = Generator(random, STORED).program()
         some = random.sample(
-            sorted(facts[STORED[0].predicate], key=repr), min(2, len(facts[STORED[0].predicate]))
+            sorted(facts[STORED[0].predicate], key=repr),
+            min(random.choice([2, 6]), len(facts[STORED[0].predicate])),
         )
         keys = frozenset(row[:1] for row in some)
         rules = []
