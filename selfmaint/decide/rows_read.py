@@ -7,8 +7,9 @@ Conditions of soundness:
 
 1. A view is a query over what it reads: it stays as it is where that does, as a bag for each occurrence of a relation
    in it. A row counts only where it has the constants of a subgoal and satisfies what the conjunction that the subgoal
-   stands in says of its variables alone; behind `not` every row counts. A column does not that a variable stands in
-   which stands nowhere else but in such conditions: they hold of all rows that count.
+   stands in says of its variables alone, and holds no null where it is joined; behind `not` every row counts. A column
+   does not that a variable stands in which stands nowhere else but in such conditions: they hold of all rows that
+   count.
 2. A condition that is a disjunction makes several kinds of rows, each with columns of its own. With a key among these
    the rows of all kinds together are told by those of each.
 3. Of a view of which only the text is known that is read off its operators (`datalog.sql.affected.seen`), where these
@@ -167,10 +168,19 @@ def _parts_of_body(catalog: Catalog, body: Sequence[Literal], above: Iterable[Te
             for i, (term, shown) in enumerate(zip(atom.terms, pattern, strict=True))
             if shown is not term and (term in used or term in rest or times[term] > 1 or term not in first)
         )
-        said = tuple(apply_literal(dict(first), test) for test in own)
-        others = (one for one in body if isinstance(one, Atom) and one is not atom)
+        others = [one for one in body if isinstance(one, Atom) and one is not atom]
+        compared = (t for t in tests if isinstance(t, Comparison) and t not in own)
+        not_null = _joined(catalog, atom, [*others, *compared]) if atom in body else ()
+        said = tuple(apply_literal(dict(first), test) for test in (*own, *not_null))
         referenced = frozenset(pair for other in others for pair in _references(catalog, other, atom))
         yield Part(Atom(atom.predicate, pattern), said, columns, referenced)
+
+
+def _joined(catalog: Catalog, atom: Atom, others: Sequence[Literal]) -> Iterator[Literal]:
+    """That a subgoal has no null where it is joined or compared with others."""
+    relation, shared = catalog.relations.get(atom.predicate.name), frozenset(variables_of(others))
+    nullable = frozenset[int]() if relation is None else relation.nullable
+    yield from (NullTest(t) for i, t in enumerate(atom.terms) if t in shared and i in nullable)
 
 
 def _references(catalog: Catalog, one: Atom, other: Atom) -> Iterator[tuple[str, Reference]]:

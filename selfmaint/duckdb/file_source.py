@@ -78,13 +78,10 @@ class DuckSource(Stored[StoredFiles]):
         stored = self._stored(relation)
         with self._as_source_error(relation, _FAILURES):
             rows = self._opened(stored)
-            if keys is None:
-                found = self._engine.keep(rows)
-            elif stored.twins:
-                places = [rows.columns.index(column) for column in key_columns]
-                found = self._engine.bags.matching(rows, places, keys)
-            else:
-                found = self._engine.keep(self._of_keys(rows, key_columns, keys))
+            its = rows if keys is None else self._of_keys(rows, key_columns, keys)
+            found = self._engine.keep(its)
+            if keys is not None and stored.twins:  # each as often as it is there
+                found = self._engine.bags.matching(rows, range(len(rows.columns)), found)
             count = self._engine.count(found)
             size = self._size(found, count)
             asked = 0 if keys is None else self._engine.count(keys)

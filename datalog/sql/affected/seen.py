@@ -7,7 +7,8 @@
 Conditions of soundness:
 
 1. A condition on the columns of one occurrence of a relation may be put to its rows first where every operator in
-   between gives the same then. It is true of all rows that are left: what it asks for is not seen otherwise.
+   between gives the same then. It is true of all rows that are left: what it asks for is not seen otherwise. What is
+   compared is not null where that holds, and may be asked for so.
 2. Of these rows the query is a function of the bag of what they hold in columns that some operator uses: for the
    result, to leave rows out, to join, group, order or count equal rows by. Each column has one number in the whole
    query, and so what a subquery uses of the rows around counts as well. The first rows by an order that is not known
@@ -95,7 +96,8 @@ def seen(query: Query) -> tuple[Seen, ...]:
     for test, found in _Down(_kinds(operators)).tests(operators):
         moved.add(id(test))
         for scan, its in found:
-            down.setdefault(scan.number, []).append(its)
+            if its not in down.setdefault(scan.number, []):
+                down[scan.number].append(its)
     used = {number for _, number in query.outputs}
     before = -1
     while len(used) > before:
@@ -199,6 +201,10 @@ class _Down:
                     found = self._of_any(below, test)
                     if found is not None:
                         yield test, found
+                        continue
+                for told in _not_null(test):
+                    found = self._of_any(below, told) or []
+                    yield told, [(scan, its) for scan, its in found if not _is_told(scan, its)]
 
     def _of_any(self, plans: Iterable[Plan], test: exp.Expr) -> list[tuple[Scan, exp.Expr]] | None:
         return next((found for plan in plans if (found := self._of(plan, test)) is not None), None)
@@ -230,6 +236,19 @@ class _Down:
                 return None if one is None or other is None else [*one, *other]
             case _:
                 return None
+
+
+def _not_null(test: exp.Expr) -> Iterator[exp.Expr]:
+    """That what a test compares is not null, of columns that stand there alone."""
+    if isinstance(test, exp.EQ | exp.NEQ | exp.LT | exp.LTE | exp.GT | exp.GTE):
+        for side in (test.this, test.expression):
+            if isinstance(side, exp.Column):
+                yield exp.Not(this=exp.Is(this=side.copy(), expression=exp.Null()))
+
+
+def _is_told(scan: Scan, test: exp.Expr) -> bool:
+    """Whether the columns of a test are declared not to be null."""
+    return scan.table.nullable.isdisjoint(scan.columns.index(number) for number in _columns([test]))
 
 
 def _over(test: exp.Expr, image: Mapping[int, int]) -> exp.Expr:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import os
+import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -175,6 +176,22 @@ def test_files_answer_as_the_reference(engine: Any, stored: Path) -> None:
         assert engine.columns(found) == COLUMNS
         assert (read.keys_asked, read.rows_read) == (reference.keys_asked, reference.rows_read)
         assert (read.bytes_read > 0) == bool(expected)
+
+
+@pytest.mark.parametrize(("columns", "keys"), [*LOOKUPS[:9], *LOOKUPS[10:]])
+def test_rows_that_stand_twice_are_all_found_by_values_of_any_type(
+    stored: Path, tmp_path: Path, columns: list[str], keys: list[Row]
+) -> None:
+    """Also where all that is asked for in a column is null, so that it has no type."""
+    path, engine = tmp_path / "twice", DuckEngine()
+    for copy in ("one", "two"):
+        shutil.copytree(stored, path / copy)
+    files = DuckSource("lake", engine, {"item": StoredFiles(str(path), declared(), twins=True)})
+    for some in (keys, [key for key in keys if None in key]):
+        expected, _ = MEMORY.read("item", columns, frozenset(some))
+        found, _ = files.read("item", columns, engine.load(some, columns, [ANY] * len(columns)))
+        assert engine.count(found) == 2 * len(expected)
+        assert frozenset(engine.sample(found, 99)) == expected
 
 
 @both
