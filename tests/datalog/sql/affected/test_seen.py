@@ -19,7 +19,7 @@ CASES = {
         "r(a, b) c2 > 1"
     ],
     "select r.a, s.d from r join s on r.b = s.f and s.e > 1 where r.c > 2": [
-        "r(a, b) c2 > 2",
+        "r(a, b) c2 > 2, NOT c1 IS NULL",
         "s(f, d) c2 > 1",
     ],
     "select r.a, s.d from r left join s on r.b = s.f and s.e > 1 and r.c > 2": [
@@ -30,16 +30,22 @@ CASES = {
     "select r.a from s right join r on r.b = s.f and r.c > 2 where s.e is null": ["r(a, b, c)", "s(f, e)"],
     "select r.a from r full join s on r.b = s.f and s.e > 1 and r.c > 2": ["r(a, b, c)", "s(f, e)"],
     "select a from r full join s on r.b = s.f where r.c > 2": ["r(a, b, c)", "s(f)"],
-    "select a from r semi join s on r.b = s.f and s.e > 1 and r.c > 2": ["r(a, b) c2 > 2", "s(f) c2 > 1"],
+    "select a from r semi join s on r.b = s.f and s.e > 1 and r.c > 2": [
+        "r(a, b) NOT c1 IS NULL, c2 > 2",
+        "s(f) c2 > 1",
+    ],
     "select a from r anti join s on r.b = s.f and s.e > 1 and r.c > 2": ["r(a, b, c)", "s(f) c2 > 1"],
-    "select a from r where exists (select * from s where s.d = r.b and s.e > 1)": ["r(a, b)", "s(d) c2 > 1"],
+    "select a from r where exists (select * from s where s.d = r.b and s.e > 1)": [
+        "r(a, b)",
+        "s(d) NOT c1 IS NULL, c2 > 1",
+    ],
     "select a from r where not exists (select 1 from s where s.d = r.b) and c > 1": [
         "r(a, b) c2 > 1",
-        "s(d)",
+        "s(d) NOT c1 IS NULL",
     ],
     "select a from r where b in (select d from s where e > 1)": ["r(a, b)", "s(d) c2 > 1"],
     "select a from r where b not in (select d from s) or c > 1": ["r(a, b, c)", "s(d)"],
-    "select a, (select max(e) from s where s.d = r.b) as m from r": ["r(a, b)", "s(d, e)"],
+    "select a, (select max(e) from s where s.d = r.b) as m from r": ["r(a, b)", "s(d, e) NOT c1 IS NULL"],
     "select n from (select b, c, count(distinct a) as n, sum(a) as m from r group by b, c) as q where b > 1": [
         "r(a, b, c) c1 > 1"
     ],
@@ -78,7 +84,10 @@ CASES = {
     ],
     "select a from (select a, b from r order by b, a limit 2) as q where a > 1": ["r(a, b)"],
     "select a from r order by b limit 2": ["r(a, b, c)"],
-    "select x.a, y.c from r x join r y on x.b = y.a where x.c > 1": ["r(a, b) c2 > 1", "r(a, c)"],
+    "select x.a, y.c from r x join r y on x.b = y.a where x.c > 1": [
+        "r(a, b) c2 > 1, NOT c1 IS NULL",
+        "r(a, c)",
+    ],
     "select a from r where b > 1 or c > 1": ["r(a) c1 > 1 OR c2 > 1"],
     "select 1 as one from r, s": ["r()", "s()"],
 }
