@@ -5,15 +5,30 @@ Nothing here is shared with the decision: this is what examples and counterexamp
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
 
 from datalog.evaluate import EvaluationError, Evaluator
 from datalog.evaluate.views import evaluate_view
-from datalog.model import ANY, AntiJoin, Constant, OpaqueView, Predicate, Program, Row, Rule, ViewDefinition
+from datalog.model import (
+    ANY,
+    AntiJoin,
+    ColumnType,
+    Constant,
+    OpaqueView,
+    Predicate,
+    Program,
+    Row,
+    Rule,
+    Value,
+    ViewDefinition,
+)
 from datalog.rewrite import guard_joins
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, GroupedView, View
 from selfmaint.warehouse.constraints import Reference
@@ -211,13 +226,37 @@ def broken(catalog: Catalog, database: Rows) -> Iterator[str]:
 
 
 def ill_formed(relation: BaseRelation, rows: frozenset[Row]) -> Iterator[str]:
-    """The constraints that some rows of a relation break among themselves, in words."""
+    """The types, and the constraints, that some rows of a relation break among themselves, in words."""
+    for i, kind in enumerate(relation.types):
+        wrong = next((row[i] for row in rows if not _holds(kind, row[i])), None)
+        if wrong is not None:
+            column = relation.columns[i]
+            yield f"`{relation.name}` would have {Constant(wrong)} in `{column}`, which is {kind}"
+            break
     if any(row[i] is None for row in rows for i in range(relation.arity) if i not in relation.nullable):
         yield f"`{relation.name}` would have null in a column that is not null"
     for key in relation.unique:
         values = [v for row in rows if None not in (v := tuple(row[i] for i in key))]
         if len(set(values)) < len(values):
             yield f"a key of `{relation.name}` would be there twice"
+
+
+def _holds(kind: ColumnType, value: Value) -> bool:
+    """Whether a column can hold a value, or null; any number is taken for the floating-point one nearest to it."""
+    if value is None or not kind.accepts(value):
+        return value is None
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or kind.name.is_floating:
+        return True
+    if kind.name.bits is None and kind.precision is None:
+        return True
+    if not math.isfinite(value):
+        return False
+    number = Fraction(value)
+    if kind.name.bits is not None:
+        return number.denominator == 1 and -(1 << kind.name.bits - 1) <= number < 1 << kind.name.bits - 1
+    precision, scale = kind.decimal_size
+    units = number * 10**scale
+    return units.denominator == 1 and bool(abs(units) < 10**precision)
 
 
 def missing(reference: Reference, rows: frozenset[Row], targets: frozenset[Row]) -> frozenset[Row]:

@@ -111,6 +111,11 @@ class NewFacts:
         chosen = {v for link in self.free_links for v in link.terms}
         return any(not chosen.isdisjoint(atom.terms) for atom in self.atoms)
 
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether its witnesses may have no counterexample."""
+        return self.is_vague or self.is_approximate or self.may_be_forced
+
     @cached_property
     def fresh(self) -> frozenset[Variable]:
         """The variables that only new facts bind."""

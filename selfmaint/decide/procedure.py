@@ -22,12 +22,12 @@ from selfmaint.countermodel.model_check import is_evaluated
 from selfmaint.decide.anti_joins import UNMATCHED, Unmatched, anti_join_of
 from selfmaint.decide.decision import Decision
 from selfmaint.decide.evaluation import Sampled, is_failing, passing, tested
+from selfmaint.decide.held_values import may_misfit
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.decide.own_columns import known_there
 from selfmaint.decide.pairs import confirmed
 from selfmaint.decide.saturation import decide_with, followed, following, learns, saturated
-from selfmaint.decide.selftest import DependsRules
 from selfmaint.decide.summands import Summed, SummedGroups, Told
 from selfmaint.decide.unread_columns import untouched
 from selfmaint.decide.verdict import (
@@ -189,10 +189,10 @@ def _apart(known: Knowledge[D], view: View, verdict: Verdict) -> Verdict:
 
 def _of_test(known: Knowledge[D], view: View, failing: Sampled[D], sample: int) -> Verdict:
     """The verdict on a view whose test is known."""
-    decision, doubtful_last = known.decision, sorted(failing, key=_doubtful)
+    decision, doubtful_last = known.decision, sorted(failing, key=lambda one: one[0].new_facts.is_doubtful)
     found = _witnesses(known.engine, doubtful_last, sample) if sample else ()
     sets = [rules.new_facts for rules, _ in failing]
-    verdict = _verdict(known, view, sets, found)
+    verdict = _verdict(known, view, doubtful_last, found)
     exact = not isinstance(view, GroupedView) and all(
         is_evaluated(known.catalog, v) for v in known.catalog.views
     )
@@ -329,18 +329,18 @@ def _not_shown(known: Knowledge[D], view: View, sets: Sequence[NewFacts], *, is_
     return TOO_LARGE if all(decision.half_known.may_rule_out(one) for one in sure) else None
 
 
-def _verdict(
-    known: Knowledge[D], view: View, failing: Sequence[NewFacts], found: tuple[Witness, ...]
-) -> Verdict:
+def _verdict(known: Knowledge[D], view: View, failing: Sampled[D], found: tuple[Witness, ...]) -> Verdict:
     """The verdict that some failing J's make."""
     decision, situation = known.decision, known.situation
-    if not failing and (view.limitation is None or decision.is_unchanged(view, situation)):
+    sets = [rules.new_facts for rules, _ in failing]
+    if not sets and (view.limitation is None or decision.is_unchanged(view, situation)):
         exact = view.limitation is None and decision.is_exact(situation)
         return SelfMaintainable(view.name, exact=exact)
-    doubts = decision.doubts(view, situation, failing)
+    some = partial(_witnesses, known.engine, failing, _SAMPLE)
+    doubts = decision.doubts(view, situation, sets) or may_misfit(decision.catalog, sets, some)
     if not doubts:
         return NotSelfMaintainable(view.name, found)
-    return Undecided(view.name, (*_untold(failing), *doubts), found)
+    return Undecided(view.name, (*_untold(sets), *doubts), found)
 
 
 def _untold(failing: Sequence[NewFacts]) -> Iterator[str]:
@@ -361,12 +361,6 @@ def _witnesses(engine: Engine[D], failing: Sampled[D], number: int) -> tuple[Wit
         if rows is not None
         for row in engine.sample(rows, number)
     )
-
-
-def _doubtful(failing: tuple[DependsRules, D | None]) -> bool:
-    """Whether the witnesses of a J may have no counterexample; then those of others come first."""
-    new_facts = failing[0].new_facts
-    return new_facts.is_vague or new_facts.is_approximate or new_facts.may_be_forced
 
 
 def _group_verdict(known: Knowledge[D], view: GroupedView) -> Verdict:
