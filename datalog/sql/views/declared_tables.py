@@ -11,7 +11,7 @@ from datalog.diagnostics import Code, Diagnostic
 from datalog.model import Declaration, ForeignKey, Span
 from datalog.sql.dialect import SPARK
 from datalog.sql.views.catalogue import Catalogue
-from datalog.sql.views.dumps import altered_by_dropping
+from datalog.sql.views.dumps import altered_by_dropping, inherited_by_altering
 from datalog.sql.views.source import Problems, Statement
 from datalog.sql.views.statement import Defined, Kind, constrained, skipped
 
@@ -45,11 +45,15 @@ class DeclaredTables:
             tables = [one for its in statement.tree.find_all(exp.InheritsProperty) for one in its.expressions]
             self._parents += [tuple(part.name for part in reversed(one.parts)) for one in tables]
             self._doubt(", ".join(f"`{one.name}`" for one in tables), problems)
+        elif parts := inherited_by_altering(statement.text):
+            self._parents.append(parts)
+            self._doubt(f"`{parts[0]}`", problems)
         elif parts := altered_by_dropping(statement.text):
-            table = self._meant(parts)
-            if table is not None:
+            doubted = [one for one in self.catalogue.bases(parts) if one in self.every]  # whichever is meant
+            for table in doubted:
                 self.catalogue.replace(table, _without_promises(table))
-                self._doubt(f"`{table.name}`", problems)
+            if doubted:
+                self._doubt(", ".join(f"`{one.name}`" for one in doubted), problems)
 
     def _doubt(self, tables: str, problems: Problems) -> None:
         """Says of the last warning that keys are lost."""

@@ -10,11 +10,10 @@ from sqlglot.tokenizer_core import Token, TokenType
 _CLIENT = re.compile(r"^\\(?:un)?restrict [A-Za-z0-9]+$", re.MULTILINE)
 _SETTING = re.compile(r"select\s+pg_catalog\s*\.\s*set_config\b", re.IGNORECASE)
 _NAME = r"(?:\w+|`[^`]+`|\"[^\"]+\")"
-_DROPS = re.compile(
-    rf"alter\s+table\s+(?:if\s+exists\s+)?(?:only\s+)?({_NAME}(?:\.{_NAME})*)\s.*\bdrop\s+"
-    r"(?!default\b|identity\b|expression\b)",
-    re.IGNORECASE | re.DOTALL,
-)
+_NAMES = rf"({_NAME}(?:\.{_NAME})*)"
+_ALTERS = rf"alter\s+table\s+(?:if\s+exists\s+)?(?:only\s+)?{_NAMES}\s"
+_DROPS = re.compile(rf"{_ALTERS}.*\bdrop\s+(?!default\b|identity\b|expression\b)", re.IGNORECASE | re.DOTALL)
+_INHERITS = re.compile(rf"{_ALTERS}+inherit\s+{_NAMES}", re.IGNORECASE)
 _WITHOUT_ZONE = ("without", "time", "zone")
 
 
@@ -46,7 +45,21 @@ def altered_by_dropping(text: str) -> tuple[str, ...]:
     ('t', 'b')
     """
     found = _DROPS.match(text)
-    return () if found is None else tuple(part.strip('`"') for part in re.findall(_NAME, found[1])[::-1])
+    return () if found is None else _parts(found[1])
+
+
+def inherited_by_altering(text: str) -> tuple[str, ...]:
+    """The same of a table whose child a statement makes another one.
+
+    >>> inherited_by_altering("alter table t inherit b.p")
+    ('p', 'b')
+    """
+    found = _INHERITS.match(text)
+    return () if found is None else _parts(found[2])
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    return tuple(part.strip('`"') for part in re.findall(_NAME, name)[::-1])
 
 
 def with_types_of_spark(chunk: list[Token]) -> list[Token]:

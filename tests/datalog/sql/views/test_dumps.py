@@ -153,18 +153,28 @@ def test_a_foreign_key_references_no_table_of_another_schema(name: str, code: st
         'alter table "b"."t" alter column x drop not null',
         "alter table t drop primary key",
         "create table u (z int) inherits (b.t)",
+        "create table u (z int); alter table only u inherit b.t",
     ],
 )
 def test_what_is_dropped_of_a_table_is_not_believed(statement: str) -> None:
     text = f"create table b.t (x int not null, y int); {statement}; alter table b.t add primary key (x);"
     before = "create table b.t (x int not null primary key, y int unique, foreign key (y) references b.t);"
     tables, _ = read(text, "select x from b.t")
-    assert tables["t"].key == (None if "inherits" in statement else ("x",))
+    assert tables["t"].key == (None if "inherit" in statement else ("x",))
     assert not tables["t"].columns[0].not_null
     tables, warnings = read(f"{before} {statement};", "select x from b.t")
     assert (tables["t"].key, tables["t"].unique, tables["t"].foreign_keys) == (None, (), ())
     (warning,) = warnings
     assert "`t` are believed" in warning.label
+
+
+def test_whichever_table_is_meant_keeps_no_promise() -> None:
+    """PostgreSQL looks a name without a schema up along a path that the texts set."""
+    keys = "create table a.t (x int primary key); create table b.t (x int primary key);"
+    tables, _ = read(
+        f"{keys} set search_path = b; alter table t drop constraint t_pkey;", "select x from a.t"
+    )
+    assert [table.key for table in tables.values()] == [None, None]
 
 
 def test_a_default_that_is_dropped_says_nothing_of_rows() -> None:
