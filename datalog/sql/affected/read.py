@@ -176,7 +176,7 @@ class _Reading:
         outputs = tuple(zip(names, made.columns, strict=True))
         if tree.args.get("distinct") is not None:
             if tree.args["distinct"].args.get("on") is not None:
-                raise UnknownShapeError("it has DISTINCT ON: Spark has `QUALIFY row_number() OVER (..) = 1`")
+                raise UnknownShapeError("it has DISTINCT ON")
             made = Distinct(made)
         return Query(made, outputs)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sqlglot import exp
+
 _CALLED: dict[str, str] = {
     "date_from_parts": "make_date(year, month, day)",
     "datefromparts": "make_date(year, month, day)",
@@ -48,3 +50,28 @@ def called_in_spark(function: str) -> str | None:
     """
     found = _CALLED.get(function.lower())
     return None if found is None else f"Spark's is `{found}`"
+
+
+def is_distinct_on(node: exp.Expr) -> bool:
+    """Whether it is a SELECT with DISTINCT ON."""
+    distinct = node.args.get("distinct")
+    return isinstance(distinct, exp.Distinct) and distinct.args.get("on") is not None
+
+
+def in_spark(select: exp.Expr) -> str:
+    """What to write in place of DISTINCT ON, as a hint.
+
+    >>> from sqlglot import parse_one
+    >>> in_spark(parse_one("select distinct on (a) a, b from r order by a, b desc", read="spark"))
+    'write `QUALIFY row_number() OVER (PARTITION BY a ORDER BY b DESC NULLS LAST) = 1`, or NULLS FIRST'
+    """
+    on = [one.sql("spark") for one in select.args["distinct"].args["on"].expressions]
+    order = select.args.get("order")
+    items = [] if order is None else order.expressions
+    by = [
+        f"{one.this.sql('spark')}{' DESC' if one.args.get('desc') else ''} NULLS LAST"
+        for one in items
+        if one.this.sql("spark") not in on
+    ]
+    window = f"PARTITION BY {', '.join(on)} ORDER BY {', '.join(by) or '..'}"
+    return f"write `QUALIFY row_number() OVER ({window}) = 1`{', or NULLS FIRST' if by else ''}"

@@ -177,11 +177,11 @@ class QueryReader:
     def _same(self, a: Expression, b: Expression, one: Draft, other: Draft) -> Condition:
         """That two values are equal or both null."""
         equal = Compared("=", a, b)
-        if self._is_never_null(a, one) or self._is_never_null(b, other):
+        if self.is_never_null(a, one) or self.is_never_null(b, other):
             return equal
         return AnyOf((equal, AllOf((IsNull(a), IsNull(b)))))
 
-    def _is_never_null(self, value: Expression, draft: Draft) -> bool:
+    def is_never_null(self, value: Expression, draft: Draft) -> bool:
         """Whether it is a column that is declared not null, or a value."""
         if isinstance(value, Constant):
             return value.value is not None
@@ -259,7 +259,7 @@ class QueryReader:
         return replace(query, distinct=query.distinct and not self.dedup)
 
     def _without_coalesced(self, draft: Draft) -> Draft:
-        return without_coalesced(draft, self.variables, lambda one: self._is_never_null(one, draft))
+        return without_coalesced(draft, self.variables, lambda one: self.is_never_null(one, draft))
 
     def _with_keys(self, query: Query, piece: Piece, tree: exp.Select) -> Query:
         draft = with_keys(query.drafts[0], piece.beside, self.relations.declared)

@@ -26,6 +26,7 @@ from datalog.sql.views.anti_joins import anti_join
 from datalog.sql.views.blocks import named_block, united_type
 from datalog.sql.views.catalogue import Catalogue, Named, second
 from datalog.sql.views.declared_tables import DeclaredTables
+from datalog.sql.views.distinct_on import with_row_numbers
 from datalog.sql.views.grouped_by_all import places_written_out
 from datalog.sql.views.misread import misread
 from datalog.sql.views.outer_joins import outer_join
@@ -233,6 +234,7 @@ class _Reading:
 
     def _define(self, view: Named) -> None:
         every = [one.tree for one in self.catalogue.views]
+        view.tree, view.text = with_row_numbers(view.tree, view.text, self._apart(view, view.problems))
         by_places = places_written_out(view.tree, view.text, every, (*self.given, *self.tables.every))
         view.tree, view.text = written_out(by_places[0], default_name), by_places[1]
         report_outside(view.tree, view.problems)
@@ -326,9 +328,9 @@ class _Reading:
         if why is not None and len(view.problems.found) == 1:
             view.problems.found = [replace(one, hint=why) for one in view.problems.found]
 
-    def _apart(self, view: Named) -> QueryReader:
+    def _apart(self, view: Named, problems: Problems | None = None) -> QueryReader:
         """What reads a view once more, its problems apart: what is not read so stays as it was."""
-        return QueryReader(self.catalogue, Variables(), Problems(view.problems.source))
+        return QueryReader(self.catalogue, Variables(), problems or Problems(view.problems.source))
 
     def _names(self, view: Named, query: Query) -> tuple[str, ...]:
         names = view.columns or query.columns

@@ -212,7 +212,7 @@ def test_a_new_store_names_all_that_it_cannot_compute(tmp_path: Path) -> None:
     found = not_made(
         tmp_path,
         "create view days as select id, d - date'2025-01-01' as n from r;\n"
-        "create view first_of as select distinct on (a) a, id from r order by a, id;\n"
+        "create view first_of as select distinct on (a) a, id from r order by a, n;\n"
         "create view month as select id, strftime(d, '%Y-%m') as m from r;\n",
     )
     for said in (
