@@ -90,7 +90,7 @@ def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:
 class Outcome:
     """How a view was maintained: `keyed`, `added up`, `settled` or why not; its rows, and those that are right.
 
-    `way` is what `check` said of it, if it was asked; None of a "yes".
+    `way` is what `check` said of it, if it was asked; None of a "yes". `rows` are those that were read.
     """
 
     how: str
@@ -98,6 +98,7 @@ class Outcome:
     right: Counter[tuple[Any, ...]]
     reads: int = 0
     way: selfmaint.Way | None = None
+    rows: int = 0
 
 
 @without_search()
@@ -149,7 +150,9 @@ def maintained(
     how = "recomputed" if "v" in found.recomputed else "settled"
     if "v" in found.keyed:
         how = "keyed" if found.keyed["v"].of is None else "added up"
-    return Outcome(how, old + gained - lost, right, len(found.reads), way)
+    return Outcome(
+        how, old + gained - lost, right, len(found.reads), way, sum(read.rows_read for read in found.reads)
+    )
 
 
 def require_right(text: str, numbers: int, below: Mapping[str, str] = NO_VIEWS) -> None:

@@ -26,7 +26,7 @@ from datalog.sql.affected import (
     UnknownShapeError,
     additive,
     differing,
-    keyed,
+    keys_of_changes,
     plan_of_definition,
     plan_of_text,
 )
@@ -38,6 +38,7 @@ from selfmaint.api.warehouse import Warehouse
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, InputError
 from selfmaint.fallback.added_up import add_up
+from selfmaint.fallback.fewest_rows import fewest_rows
 from selfmaint.fallback.keyed import differ, follow
 from selfmaint.fallback.keyed_rows import (
     MOST_KEYS,
@@ -47,7 +48,7 @@ from selfmaint.fallback.keyed_rows import (
     NotKnownError,
     TooManyKeysError,
 )
-from selfmaint.fallback.recompute import reads
+from selfmaint.fallback.recompute import Recomputing, reads
 from selfmaint.warehouse.catalog import BaseRelation, View
 from selfmaint.warehouse.definitions import unfolded_rules
 from selfmaint.warehouse.situation import Situation
@@ -62,12 +63,14 @@ class Plan:
     Attributes:
         added: by the rows that its groups gain and lose, which is tried first.
         keyed: by computing its rows with affected keys anew.
+        others: by other keys, which may lead to fewer rows.
         differing: by what its rows with a key that it does not show were and are.
     """
 
     added: Additive | None
     keyed: Keyed | None
     differing: Keyed | None = None
+    others: tuple[Keyed, ...] = ()
 
 
 def plans_by_keys(
@@ -102,13 +105,13 @@ def _plan(
             return NotKeyed(f"`{name}` is declared without a key: a row of it may stand twice")
     query, changed = query_of_stored(warehouse, view), situation.inserted | situation.deleted
     is_effective = situation.effective or changed.isdisjoint({*reads(catalog, view)}.difference(sets))
-    how = _by_key(warehouse, view, keyed(query, changed))
+    how, *others = _by_keys(warehouse, view, keys_of_changes(query, changed))
     added = None
     if is_effective and not view.is_counted and not _is_free(how):
         found = additive(query, changed)
         added = found if isinstance(found, Additive) and _are_exact(warehouse, view, found) else None
     if not isinstance(how, NotKeyed):
-        return Plan(added, how)
+        return Plan(added, how, others=tuple(one for one in others if isinstance(one, Keyed)))
     other = None
     if is_effective and _keeps_equal_rows(view):
         one = differing(query, changed)
@@ -126,10 +129,18 @@ def _is_free(how: Keyed | NotKeyed) -> bool:
     return isinstance(how, Keyed) and how.looks_up
 
 
-def _by_key(warehouse: Warehouse[D], view: View, how: Keyed | NotKeyed) -> Keyed | NotKeyed:
+def _by_keys(
+    warehouse: Warehouse[D], view: View, ways: tuple[Keyed, ...] | NotKeyed
+) -> list[Keyed | NotKeyed]:
+    """The keys whose values can be compared with those of base columns; why not, if there are none."""
+    if isinstance(ways, NotKeyed):
+        return [ways]
+    found = [_by_key(warehouse, view, how) for how in ways]
+    return [how for how in found if isinstance(how, Keyed)] or found[:1]
+
+
+def _by_key(warehouse: Warehouse[D], view: View, how: Keyed) -> Keyed | NotKeyed:
     """A key, if the view's values can be compared with those of base columns."""
-    if isinstance(how, NotKeyed):
-        return how
     stored, kinds = stored_types(warehouse, view), _types(warehouse, how)
     if stored is None or kinds is None:
         return how
@@ -227,7 +238,7 @@ def followed_by_keys(
             types = stored_types(warehouse, view) or (ANY,) * len(view.columns)
             ways.append(partial(add_up, reader, recomputing, view, how.added, types))
         if how.keyed is not None:
-            ways.append(partial(follow, reader, recomputing, view, how.keyed))
+            ways.append(partial(_follow, reader, recomputing, view, (how.keyed, *how.others)))
         if how.differing is not None:
             ways.append(partial(differ, reader, recomputing, view, how.differing))
         found = _first(ways)
@@ -237,6 +248,12 @@ def followed_by_keys(
             followed[name] = found
             progress(f"followed {name} by {found.keys} keys")
     return ByKeys(followed, failed, tuple(reader.reads))
+
+
+def _follow(
+    reader: KeyedRows[D], recomputing: Recomputing[D], view: View, ways: Sequence[Keyed]
+) -> KeyedDelta[D]:
+    return follow(reader, recomputing, view, fewest_rows(reader, view, ways))
 
 
 def _first(ways: Sequence[Callable[[], KeyedDelta[D]]]) -> KeyedDelta[D] | str:

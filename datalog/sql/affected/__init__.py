@@ -1,7 +1,7 @@
 """Which rows of a query's result a change of a base relation may reach, and which base rows these results depend on."""
 
 from datalog.sql.affected.additive import Additive, additive
-from datalog.sql.affected.choice import Keyed, NotKeyed, Step, differing, keyed
+from datalog.sql.affected.choice import Keyed, NotKeyed, Step, differing, keyed, keys_of_changes
 from datalog.sql.affected.determined import has_one_result_by_keys, key_of, nullable_outputs
 from datalog.sql.affected.names import UnknownShapeError
 from datalog.sql.affected.plan import Plan, Query, Table
@@ -28,6 +28,7 @@ __all__ = [
     "inexact_sums",
     "key_of",
     "keyed",
+    "keys_of_changes",
     "nullable_outputs",
     "plan_of_definition",
     "plan_of_text",

@@ -89,9 +89,16 @@ class NotKeyed:
 
 
 def keyed(query: Query, changed: Collection[str]) -> Keyed | NotKeyed:
-    """The best key of a view under a change of some relations.
+    """The best key of a view under a change of some relations, as far as the query tells."""
+    found = keys_of_changes(query, changed)
+    return found if isinstance(found, NotKeyed) else found[0]
 
-    Occurrences of relations that change have to be found by the key.
+
+def keys_of_changes(query: Query, changed: Collection[str]) -> tuple[Keyed, ...] | NotKeyed:
+    """The keys of a view under a change of some relations, the best first as far as the query tells.
+
+    Occurrences of relations that change have to be found by the key. Which of the keys leads to the fewest rows, only
+    the data tell; of those that begin at the same occurrences it is the widest, and no others are among them.
     """
     demands = Demands(query.plan)
     options = _options(demands)
@@ -99,8 +106,12 @@ def keyed(query: Query, changed: Collection[str]) -> Keyed | NotKeyed:
     possible = [one for one in reached if not one.missing & set(changed)]
     if not possible:
         return NotKeyed(_why(query.plan, reached, changed))
-    best = min(possible, key=lambda one: one.price)
-    return Keyed(best.key, tuple(best.steps), tuple(sorted(best.missing)), best.looks_up)
+    best, *others = sorted(possible, key=lambda one: one.price)
+    alike = [one for one in others if one.missing == best.missing]
+    widest = [one for one in alike if not any(one.is_part_of(more) for more in (best, *alike))]
+    return tuple(
+        Keyed(one.key, tuple(one.steps), tuple(sorted(one.missing)), one.looks_up) for one in (best, *widest)
+    )
 
 
 def _candidates(demands: Demands, query: Query) -> Iterable[Mapping[int, frozenset[Place]]]:
@@ -143,8 +154,16 @@ class _Choice:
     @property
     def looks_up(self) -> bool:
         """Whether the key's own values find single rows."""
-        roots = [step for step in self.steps if step.sources[0][0] is None]
-        return any(_is_key(self._demands.scans[step.scan], step.columns) for step in roots)
+        return any(_is_key(self._demands.scans[step.scan], step.columns) for step in self._roots)
+
+    def is_part_of(self, other: _Choice) -> bool:
+        """Whether another key has all columns of this one and more, and begins at the same occurrences."""
+        starts = [{step.scan for step in one._roots} for one in (self, other)]
+        return set(self.key) < set(other.key) and starts[0] == starts[1]
+
+    @property
+    def _roots(self) -> list[Step]:
+        return [step for step in self.steps if step.sources[0][0] is None]
 
     def _start(self, places: Sequence[frozenset[Place]]) -> None:
         """The occurrences that have all columns of the key."""

@@ -14,6 +14,7 @@ from datalog.sql.affected import (
     UnknownShapeError,
     additive,
     keyed,
+    keys_of_changes,
     plan_of_definition,
     plan_of_text,
 )
@@ -201,6 +202,24 @@ def test_a_relation_that_no_key_leads_to_may_not_change() -> None:
     assert isinstance(how, Keyed)
     assert how.whole == ("t",)
     assert isinstance(keyed(query(text), {"r", "t"}), NotKeyed)
+
+
+KEYS = {
+    "select s.d, r.c, count(distinct a) as n from r join s on r.b = s.f group by s.d, r.c": [(1,), (0,)],
+    "select b, c, count(distinct a) as n from r group by b, c": [(0, 1)],
+    "select s.d, r.b, r.c, count(distinct a) as n from r join s on r.b = s.f group by s.d, r.b, r.c": [
+        (1,),
+        (1, 2),
+        (0, 1),
+    ],
+}
+
+
+@pytest.mark.parametrize("text", KEYS)
+def test_keys_that_begin_elsewhere_are_other_keys(text: str) -> None:
+    found = keys_of_changes(query(text), {"r", "s"})
+    assert not isinstance(found, NotKeyed)
+    assert [one.key for one in found] == KEYS[text]
 
 
 def test_definitions_have_the_shape_of_their_text() -> None:
