@@ -218,6 +218,7 @@ def all_rows(random: Random) -> str:
         f"select *, {one} as n from r as x{where}",
         f"select a, n from (select a, row_number() over (order by a desc) as n from {source}{where}) as t where n < 3",
         f"with t as ({groups}) select g, n from t where n > 2",
+        f"select {by} as g, sum(a) as a, min(a) as least, {over} as n from {source}{where} group by {by}{having}",
         f"select b as g, min(c) as d, sum(sum(a)) over (order by b nulls last) as n from {source} group by b",
     ]
     return random.choice(options)

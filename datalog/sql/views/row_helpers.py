@@ -12,7 +12,7 @@ Conditions of soundness:
 1. The helper's FROM, WHERE and GROUP BY are the query's own text, which come before windows, ORDER BY and LIMIT; HAVING
    comes before these, too, and is the WHERE of the query over the helper.
 2. Columns, or of a query that groups its aggregates and what it groups by, are columns of the helper. A name that may
-   mean a column of the select list is no such column.
+   mean a column of the select list is no such column; in an aggregate of an item it cannot mean one.
 """
 
 from __future__ import annotations
@@ -93,8 +93,10 @@ class _Splitting:
             one.alias.casefold(): one.this for one in tree.expressions if isinstance(one, exp.Alias)
         }
         self.groups = self._groups(tree)
+        self.is_item = True
         for place, item in self.items:
             self._item(place.start, item)
+        self.is_item = False
         having, order = tree.args.get("having"), tree.args.get("order")
         if having is not None:
             self._over(having.this)
@@ -145,11 +147,9 @@ class _Splitting:
 
     def _item(self, start: int, item: exp.Expr) -> None:
         inside = item.unalias()
-        if self._is_alias(inside):
-            raise NoSplitError
         if inside.sql() in self.groups:
             text = self.groups[inside.sql()]
-            if not self.text.startswith(text, start):
+            if self._is_alias(inside) or not self.text.startswith(text, start):
                 raise NoSplitError
             self.new.put(start, start + len(text), inside.sql())
         else:
@@ -197,7 +197,7 @@ class _Splitting:
             raise NoSplitError
         if isinstance(node.parent, _AROUND) or inside.find(exp.Distinct, exp.Query, exp.Window) is not None:
             raise NoSplitError
-        if self._is_alias(inside):
+        if not self.is_item and self._is_alias(inside):
             raise NoSplitError
         call = self.its.tokens.call(node)
         start = node.meta["start"]
