@@ -144,7 +144,7 @@ class Replay:
             ]
             if states[0] == states[1] or not self.evaluation.are_alike(first, second):
                 return None
-            contents = self.evaluation.contents(first)
+            contents = self.evaluation.told(first)
         except CannotEvaluateError:
             return None
         return Example(

@@ -162,8 +162,11 @@ class GroupSearch:
         return candidates.are_all
 
     def _example(self, firing: Iterable[Firing], change: Change, situation: Situation) -> Example | None:
-        """Two databases that all views agree on, and of which the update makes different ones."""
-        self.evaluation.contents({})
+        """Two databases that all views agree on, and of which the update makes different ones.
+
+        Raises:
+            CannotEvaluateError: none was found, and some view is known only as text.
+        """
         replay = Replay(self.evaluation, situation, change)
         for one, candidate, rows in firing:
             for row in rows[:_WITNESSES]:
@@ -177,6 +180,7 @@ class GroupSearch:
             found = replay.example(self.view.name, first, second, candidate)
             if found is not None:
                 return replay.shrunk(found)
+        self.evaluation.contents({})
         return None
 
 

@@ -151,8 +151,9 @@ def _line(search: Search, view: View, relation: str, columns: Mapping[str, froze
     outcomes = {change.kind: search.outcome(view, change) for change in changes}
     outcomes[Kind.ANY] = search.widened(view, changes[-1], tuple(outcomes.values()))
     names = catalog.relations[relation].columns
-    is_open = not isinstance(outcomes[Kind.UPDATE], Always | Unclear)
-    quiet = _quiet(search, view, relation, chosen) if is_open and len(chosen) > 1 else ()
+    quiet = frozenset[int]()
+    if not isinstance(outcomes[Kind.UPDATE], Always) and len(chosen) > 1:
+        quiet = _quiet(search, view, relation, chosen)
     return Line(
         relation,
         outcomes,
@@ -164,8 +165,13 @@ def _line(search: Search, view: View, relation: str, columns: Mapping[str, froze
 def _quiet(search: Search, view: View, relation: str, columns: frozenset[int]) -> frozenset[int]:
     """Columns such that updates of no others are always followed: as many as are found by adding one to another.
 
-    Those that nothing joins or tests come first, and together: mostly they are quiet.
+    Those that nothing joins or tests come first, and together: mostly they are quiet. Where updates of all are
+    undecided only those are that the view does not read.
     """
+    if isinstance(search.outcome(view, Change(Kind.UPDATE, relation, columns)), Unclear):
+        return frozenset(
+            i for i in columns if search.leaves_unread(view, Change(Kind.UPDATE, relation, frozenset({i})))
+        )
 
     def is_quiet(some: frozenset[int]) -> bool:
         return isinstance(search.hasty.outcome(view, Change(Kind.UPDATE, relation, some)), Always)

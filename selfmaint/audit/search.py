@@ -40,6 +40,7 @@ from selfmaint.audit.choices import Choices
 from selfmaint.audit.example import Always, Depends, Outcome, Replay, Unclear
 from selfmaint.audit.fewest import Fewest
 from selfmaint.audit.group_search import GroupSearch
+from selfmaint.audit.unread import leaves_unread
 from selfmaint.countermodel.databases import Evaluation
 from selfmaint.decide.decision import Decision
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, GroupedView, View
@@ -214,7 +215,9 @@ class Search:
             try:
                 with limit(min(self.budget_s, left() * SHARE), what):
                     self._found[key] = (
-                        self._inherited(view, change)
+                        Always()
+                        if self.leaves_unread(view, change)
+                        else self._inherited(view, change)
                         or self._shown(view, change)
                         or self._searched(view, change)
                     )
@@ -241,6 +244,10 @@ class Search:
     def learn(self, found: Mapping[tuple[str, Change], Outcome]) -> None:
         """Takes verdicts that a search of the same part found with the same knowledge."""
         self._found.update(found)
+
+    def leaves_unread(self, view: View, change: Change) -> bool:
+        """Whether a kind of change changes nothing of what a view reads."""
+        return leaves_unread(self.catalog, view, change, effective=self.known.effective)
 
     def _inherited(self, view: View, change: Change) -> Outcome | None:
         """What follows from a verdict on a wider kind of change: always; or its example, if it is of this kind."""

@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -26,6 +27,7 @@ from datalog.model import (
     Program,
     Row,
     Rule,
+    TextQuery,
     Value,
     ViewDefinition,
 )
@@ -116,6 +118,14 @@ class Evaluation:
         """
         return self.contents(database, {view})[view]
 
+    def told(self, database: Rows) -> Contents:
+        """What views hold on a database, but for those of which it cannot be told."""
+        found = {}
+        for view in self.catalog.views:
+            with suppress(CannotEvaluateError):
+                found[view.name] = self.state(view.name, database)
+        return found
+
     def are_alike(self, first: Rows, second: Rows) -> bool:
         """Whether all views are known to hold the same on two databases: those do that read nothing that differs."""
         none: frozenset[Row] = frozenset()
@@ -138,9 +148,10 @@ class Evaluation:
 
     @cached_property
     def _read(self) -> Mapping[str, tuple[str, ...]]:
-        """Of these the base relations."""
+        """Of these the base relations; all of them, where it is not known what a view reads."""
+        every = frozenset(self.catalog.relations)
         return {
-            view.name: tuple(n for n in sorted(self._below[view.name]) if n in self.catalog.relations)
+            view.name: tuple(sorted(every if _is_unknown(view) else every & self._below[view.name]))
             for view in self.catalog.views
         }
 
@@ -191,6 +202,10 @@ class Evaluation:
                 f"only the text of `{view.name}` is known, and what it holds cannot be told"
             )
         return found
+
+
+def _is_unknown(view: View) -> bool:
+    return isinstance(view.definition, OpaqueView) and not isinstance(view.definition.query, TextQuery)
 
 
 def stored_rows(catalog: Catalog, contents: Contents) -> dict[str, frozenset[Row]]:

@@ -1,0 +1,107 @@
+"""Kinds of change that leave a view as it is, whatever the data, held against plain DuckDB; and texts beside others."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from selfmaint.api.audit import AuditOptions, audit_catalog
+from selfmaint.api.programs import catalog_of
+from selfmaint.audit.changes import Change, Kind
+from selfmaint.audit.unread import leaves_unread
+from selfmaint.warehouse.over_stored import with_views
+from selfmaint.warehouse.situation import Situation
+from tests.effort import effort
+from tests.keyed_queries import COLUMNS, Database, bag, database, truth
+from tests.selfmaint.decide.test_rows_read import CHANGING, REFERENCES, as_text, referencing, some_query
+
+SCHEMA = catalog_of(f"{REFERENCES} create view v as select a from r;")
+
+
+def changed(choice: random.Random, before: Database) -> tuple[Change, Database]:
+    """A kind of change of one relation that leaves foreign keys as they are, and a database after one like that."""
+    name = choice.choice(["r", "s"])
+    rows, kind = before[name], choice.choice([Kind.UPDATE, Kind.INSERT, Kind.DELETE])
+    if kind is Kind.INSERT:
+        row = (9, *(choice.choice([0, 1, None]) if name == "s" else None for _ in range(2)))
+        return Change(kind, name), {**before, name: rows | {row}}
+    if kind is Kind.DELETE:
+        used = {v for one in before["r"] for v in one[1:]} if name == "s" else {x for x, _ in before["t"]}
+        return Change(kind, name), {**before, name: frozenset(row for row in rows if row[0] in used)}
+    column = choice.choice([COLUMNS[name].index(one) for one in CHANGING[name]])
+    new = {row: None if name == "r" else choice.choice([0, 1, 2, None]) for row in rows}
+    moved = frozenset((*row[:column], new[row], *row[column + 1 :]) for row in rows)
+    return Change(kind, name, frozenset({column})), {**before, name: moved}
+
+
+def tried(seed: int) -> tuple[bool, bool]:
+    """Whether a view is said to stay as it is, and whether it does."""
+    choice = random.Random(seed)
+    text = some_query(choice)
+    catalog = with_views(SCHEMA, [as_text(text)])
+    before = referencing(database(choice))
+    change, after = changed(choice, before)
+    said = leaves_unread(catalog, catalog.view("v"), change, effective=True)
+    assert not leaves_unread(catalog, catalog.view("v"), change, effective=False)
+    return said, bag(truth(text, before)) == bag(truth(text, after))
+
+
+@given(st.integers(0, 2**32))
+def test_what_is_said_to_stay_stays(seed: int) -> None:
+    said, stays = tried(seed)
+    assert stays or not said
+
+
+def test_many_are_said_to_stay() -> None:
+    cases = effort(60, 600)
+    assert sum(said for said, _ in map(tried, range(cases))) > cases / 6
+
+
+SALES = """
+create table cust (id bigint primary key, name string not null, segment string not null);
+create table sale (id bigint primary key, cust bigint not null references cust, amount int not null, memo string);
+create view total as select c.segment, sum(s.amount) as t, count(*) as n from sale s join cust c on s.cust = c.id
+  group by c.segment;
+"""
+MEDIAN = """
+create view med as select c.segment, median(s.amount) as m from sale s join cust c on s.cust = c.id group by c.segment;
+"""
+
+
+def words(program: str) -> dict[tuple[str, str, str], str]:
+    options = AuditOptions(advise=False, budget_s=60)
+    return audit_catalog(catalog_of(program), Situation(effective=True), options).audit.words()
+
+
+def test_the_audit_says_always_of_what_is_not_read() -> None:
+    found = words(SALES + MEDIAN)
+    for view in ("med", "total"):
+        assert found[view, "cust", "insert"] == found[view, "cust", "delete"] == "always"
+    assert found["med", "sale", "insert"] == found["med", "cust", "any"] == "undecided"
+
+
+def test_the_audit_tells_which_columns_a_text_does_not_read() -> None:
+    options = AuditOptions(advise=False, budget_s=60)
+    (audit,) = audit_catalog(
+        catalog_of(SALES.partition("create view")[0] + MEDIAN), Situation(effective=True), options
+    ).audit.views
+    assert {line.relation: line.quiet for line in audit.lines} == {"sale": ("memo",), "cust": ("name",)}
+
+
+def test_a_text_that_reads_nothing_of_an_example_makes_nothing_undecided() -> None:
+    """The two share a table that both reference; what the text reads is the same in the two databases."""
+    sites = """
+    create table site (id int primary key, name string not null);
+    create table log (site int not null references site, event string, minutes int);
+    create table invoice (id bigint primary key, site int references site, amount int);
+    create view events as select distinct event, minutes from log;
+    """
+    text = "create view medians as select site, median(amount) as m from {} group by site;"
+    with_text = words(sites + text.format("invoice"))
+    assert {key: word for key, word in with_text.items() if key[0] == "events"} == words(sites)
+    assert words(sites)["events", "log", "delete"] == "depends"
+    assert words(sites + text.format("(select site, minutes as amount from log) as l"))[
+        "events", "log", "delete"
+    ] in ("depends", "undecided")
