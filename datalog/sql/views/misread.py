@@ -3,6 +3,7 @@ r"""Literals and types that Spark reads otherwise than other databases do, and t
 "name"          a text and no column, unless the session says otherwise
 '\d+'           the text `d+`: Spark takes single backslashes away
 x :: numeric    a decimal(10, 0), which has no digits behind the point
+'YYYY-MM-DD'    no pattern of a time, and in 'yyyy-mm-dd' minutes stand in the middle
 """
 
 from __future__ import annotations
@@ -21,12 +22,17 @@ from datalog.sql.views.source import SqlText
 _CLASS = re.compile(r"(?<!\\)(?:\\\\)*\\([dDwWsS])")
 """A class of characters of a pattern, behind one backslash."""
 
+_PATTERN = re.compile("YYYY|yyyy.?mm|HH24|hh24")
+"""What patterns of times have in other databases alone: `mm` are minutes."""
+
 _SIZED = frozenset({"dec", "decimal", "numeric"})
 
 _QUOTED = "`{0}` in double quotes is a text, and not the column"
 _TAKEN_AWAY = "`\\{0}` in a text is the letter `{0}`: a single backslash goes"
 _WITHOUT_PLACES = "`{0}` without a size is decimal(10, 0): digits behind the point are lost"
+_OTHER_PATTERN = "the pattern '{0}' is read otherwise by Spark"
 _HINTS = {
+    _OTHER_PATTERN: "the letters are those of 'yyyy-MM-dd HH:mm:ss'",
     _QUOTED: "backticks quote names",
     _TAKEN_AWAY: "write two backslashes, or a raw text: `r'\\d'`",
     _WITHOUT_PLACES: "say the size: `decimal(18, 2)`",
@@ -45,9 +51,7 @@ def misread(source: SqlText, columns: Collection[str]) -> Iterator[Diagnostic]:
 @lru_cache(maxsize=10_000)
 def _suspicious(text: str) -> tuple[tuple[str, str, int, int], ...]:
     """What is written so: what it is, its name, and where it stands. Texts are read again and again."""
-    if not any(sign in text for sign in ('"', "\\")) and not re.search(
-        "numeric|decimal", text, re.IGNORECASE
-    ):
+    if not re.search(r"""["\\]|numeric|decimal|yyyy|hh24""", text, re.IGNORECASE):
         return ()
     try:
         tokens = SPARK.tokenize(text)
@@ -76,6 +80,8 @@ def _in_query(text: str, tokens: Sequence[Token]) -> Iterator[tuple[str, str, in
                 yield _QUOTED, token.text, start, end
             elif its := _CLASS.search(text[start:end]):
                 yield _TAKEN_AWAY, its[1], start, end
+            elif _PATTERN.search(token.text):
+                yield _OTHER_PATTERN, token.text, start, end
         is_in_cast = before is TokenType.ALIAS and behind is TokenType.R_PAREN
         is_cast = is_in_cast or (before is TokenType.DCOLON and behind is not TokenType.L_PAREN)
         if is_cast and token.text.lower() in _SIZED:

@@ -13,7 +13,7 @@ from sqlglot import ErrorLevel, exp
 
 from datalog.sql.views.calls import BY_NAME, NAMED, PARTS
 from datalog.sql.views.moments import MOMENTS, is_moment
-from datalog.sql.views.other_dialects import called_in_spark
+from datalog.sql.views.other_dialects import called_in_spark, otherwise_in_spark
 from datalog.sql.views.source import Problems
 
 _BINARY = frozenset({"this", "expression"})
@@ -118,6 +118,10 @@ _KINDS: Mapping[type[exp.Expr], tuple[str, str]] = {
     exp.Except: ("EXCEPT", "keep the two sides as two views"),
     exp.Lateral: ("a lateral view or join", "unnest into a table before, and join that"),
     exp.TableSample: ("TABLESAMPLE", "the rows differ at each reading: leave it out"),
+    exp.Bracket: (
+        "an element of a list",
+        "lists begin at 0 in Spark; `split_part(text, ',', 1)` is the first part of a text",
+    ),
     exp.Pivot: ("PIVOT", "one `sum(case when ... then ... end)` for each column says the same"),
     exp.Values: ("VALUES", "put the rows into a table"),
     exp.Filter: ("FILTER of this aggregate", "count, sum, avg, min and max are analysed"),
@@ -162,6 +166,9 @@ def _outside(query: exp.Expr) -> Iterator[tuple[exp.Expr, str, str]]:
 
 def _at(node: exp.Expr, inside: list[exp.Expr]) -> Iterator[tuple[exp.Expr, str, str]]:
     """What is outside at a node; its parts that are to be looked at are added to `inside`."""
+    if (other := otherwise_in_spark(node)) is not None:
+        yield (node, *other)
+        return
     allowed = _ALLOWED.get(type(node))
     if isinstance(node, exp.Anonymous) and (node.name.lower() in BY_NAME | NAMED.keys() or is_moment(node)):
         allowed = _NAMED

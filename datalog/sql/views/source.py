@@ -40,6 +40,11 @@ _PARSER_FAILURES = (TypeError, ValueError, AttributeError, LookupError)
 """What the parser raises besides errors of its own, such as for `and(*)`."""
 _MOST_PROBLEMS = 100
 """After so many statements that cannot be read, reading ends."""
+_HINTS = {
+    "~": "Spark's is `text rlike 'pattern'`",
+    "!": "Spark's is `NOT text rlike 'pattern'`, or `a <> b`",
+}
+"""By what nothing in Spark's SQL stands behind, what to write."""
 _EXPECTED = re.compile(r"Expect(?:ed|ing) (\S+)$")
 
 
@@ -281,7 +286,7 @@ def _syntax(source: SqlText, chunk: list[Token], error: dict[str, Any]) -> Diagn
         source.span(token.start, token.end + 1),
         label,
         note="statements are read in Spark's dialect",
-        hint="whole numbers are divided by `a div b`" if is_double else None,
+        hint="whole numbers are divided by `a div b`" if is_double else _HINTS.get(shown),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from datalog.sql.views.other_dialects import called_in_spark, in_spark, is_distinct_on
+from datalog.sql.views.other_dialects import called_in_spark, in_spark, is_distinct_on, otherwise_in_spark
 from datalog.sql.views.outside import unknown
 
 AGGREGATES = frozenset(
@@ -103,6 +103,8 @@ def refused_in(tree: exp.Expr, text: str) -> tuple[exp.Expr, str, str] | None:
     for node in tree.walk(prune=lambda one: isinstance(one, exp.Hint)):
         if is_distinct_on(node):
             return node.args["distinct"], "DISTINCT ON", in_spark(node)
+        if (other := otherwise_in_spark(node)) is not None:
+            return node, *other
         place = node.meta.get("start") if isinstance(node, exp.Func) else None
         if place is not None:
             name = text[place : node.meta["end"] + 1].strip("`").casefold()

@@ -14,6 +14,7 @@ from datalog.diagnostics import Diagnostic
 from datalog.model import NotToRun, Span, TextQuery, TextRead
 from datalog.sql.tables import stored_tables
 from datalog.sql.views.catalogue import Catalogue, Named
+from datalog.sql.views.other_dialects import called_in_spark
 from datalog.sql.views.source import SqlText, offsets, statements
 from datalog.sql.views.text_allowed import refused_in
 
@@ -53,7 +54,11 @@ class Queries:
 
 
 class _CannotTellError(Exception):
-    """Why it cannot be told what a query reads."""
+    """Why it cannot be told what a query reads, and what to do if that is known."""
+
+    def __init__(self, why: str, hint: str | None = None) -> None:
+        super().__init__(why)
+        self.hint = hint
 
 
 class _NotAllowedError(Exception):
@@ -68,7 +73,7 @@ def text_query(text: str, catalogue: Catalogue, view: Named | None) -> TextQuery
     try:
         return _query(text, catalogue, view, ())
     except _CannotTellError as error:
-        return NotToRun(str(error), span=None if view is None else view.span)
+        return NotToRun(str(error), error.hint, None if view is None else view.span)
     except _NotAllowedError as error:
         return error.found
 
@@ -114,7 +119,10 @@ def _read(table: exp.Table, text: str, catalogue: Catalogue, within: tuple[Named
     parts = table.parts
     places = [offsets(part) for part in parts]
     if not all(isinstance(part, exp.Identifier) for part in parts) or None in places:
-        raise _CannotTellError(f"it reads `{table.sql('spark')}`, which is no name of a relation")
+        its = table.this
+        called = its.sql_name().lower() if isinstance(its, exp.GenerateSeries) else table.sql("spark")
+        why = f"it reads `{called}`, which is no name of a relation"
+        raise _CannotTellError(why, called_in_spark(called))
     beyond = [part for part, value in table.args.items() if value and part not in _PARTS]
     if beyond:
         raise _CannotTellError(f"it reads `{table.name}` with {beyond[0].upper().strip('_')}")

@@ -234,3 +234,21 @@ def test_what_definitions_compute_is_looked_at_before_a_store_is_made(tmp_path: 
     assert "the view `part` is not run by DuckDB" in found
     assert "the view `shown` is not run by DuckDB" in found
     assert "`total`" not in found
+
+
+def test_what_spark_does_not_have_is_named_of_all_views_before_any_engine_starts(tmp_path: Path) -> None:
+    found = not_made(
+        tmp_path,
+        "create view month as select id, to_char(d, 'YYYY-MM') as m from r;\n"
+        "create view seconds as select id, extract(epoch from d) as s from r;\n"
+        "create view here as select id, d at time zone 'Europe/Berlin' as h from r;\n"
+        "create view last_of as select distinct on (a) a, n from r order by a, n desc;\n",
+    )
+    for said in (
+        "`date_format(d, 'yyyy-MM')`",
+        "`unix_timestamp(d)`",
+        "`from_utc_timestamp(time, 'zone')`",
+        "`QUALIFY row_number() OVER (PARTITION BY a ORDER BY n DESC NULLS LAST) = 1`",
+    ):
+        assert said in found, found
+    assert "use the Spark engine" not in found

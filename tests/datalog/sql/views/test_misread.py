@@ -21,6 +21,8 @@ def said(query: str) -> list[str]:
         ("select id from r where \"NAME\" = 'x'", "`NAME` in double quotes"),
         (r"select id from r where name rlike '\d'", r"`\d` in a text is the letter `d`"),
         (r"select id, regexp_replace(name, '[^a\\\W]', '') as n from r", r"`\W` in a text"),
+        ("select id, to_date(name, 'YYYY-MM-DD') as d from r", "the pattern 'YYYY-MM-DD'"),
+        ("select id, to_date(name, 'yyyy-mm-dd') as d from r", "the pattern 'yyyy-mm-dd'"),
         ("select id, price::numeric as p from r", "`numeric` without a size"),
         ("select id, try_cast(price as DECIMAL) as p from r", "`decimal` without a size"),
     ],
@@ -38,6 +40,7 @@ def test_it_is_warned_of(query: str, message: str) -> None:
         'select id, name as `"name"` from r',
         r"select id from r where name rlike '\\d' or name rlike r'\d' or name = 'a\n'",
         "select id, price::numeric(9, 2) as p, cast(price as decimal (10, 2)) as q, r.decimal from r",
+        "select id, to_date(name, 'yyyy-MM-dd') as d, date_format(now(), 'yyyyMMdd HH:mm') as h from r",
         "select name, count(*) as number, sum(price) as decimal from r group by name",
     ],
 )
