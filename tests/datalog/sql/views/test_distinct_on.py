@@ -115,6 +115,7 @@ def test_the_rows_are_those_of_postgresql(query: str) -> None:
     for seed in range(12):
         with database(seed) as connection:
             expected = connection.execute(query).fetchall()
+            connection.execute("reset default_null_order")
             found = connection.execute(parsed(text).sql("duckdb")).fetchall()
         assert sorted(found, key=repr) == sorted(expected, key=repr), seed
 
