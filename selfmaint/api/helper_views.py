@@ -144,10 +144,12 @@ def _split(given: _Given, view: View) -> Helpers | None:
         isinstance(view.definition, OpaqueView) and isinstance(view.definition.query, NotToRun)
     ):
         return None
-    if is_cheap(given.schema, view):
-        return None
     name, text = f"{view.name}{SUFFIX}", _written_out(given, windows_written_out(text))
-    found = _if_alone(given, split(text) or split_first_groups(text))
+    sums = split(text)
+    helper = None if sums is None else _alone(given, sums.helper)
+    if is_cheap(given.schema, view, is_summed=helper is not None and helper.is_decided):
+        return None
+    found = _if_alone(given, split_first_groups(text)) if helper is None else sums
     found = found or _if_alone(given, split_levels(text, partial(_types, given)))
     if found is None and is_keyed(given.schema, view):
         return None

@@ -166,14 +166,17 @@ def is_followed(schema: Catalog, helper: View) -> bool:
     )
 
 
-def is_cheap(schema: Catalog, view: View) -> bool:
-    """Whether keyed reads need few base rows: those of single keys, or those that change, whichever relation does."""
+def is_cheap(schema: Catalog, view: View, *, is_summed: bool) -> bool:
+    """Whether keyed reads need few base rows: those of single keys, or those that change, whichever relation does.
+
+    All rows of a group are not few where its sums tell as much without any (`is_summed`).
+    """
     query = query_of(schema, view)
     if query is None:
         return False
     for name in reads(schema, view):
         how = keyed(query, {name})
-        if isinstance(how, Keyed) and how.looks_up:
+        if isinstance(how, Keyed) and how.looks_up and not (is_summed and how.finds_many):
             continue
         added = additive(query, {name})
         if isinstance(added, NotKeyed) or not (added.groups or added.is_certain):

@@ -224,6 +224,14 @@ def all_rows(random: Random) -> str:
     return random.choice(options)
 
 
+def of_keys(random: Random) -> str:
+    """Groups of a key that is joined with many rows, some left out by HAVING."""
+    one, other = random.sample(["count(*)", "sum(b)", "sum(c)", "count(c)"], 2)
+    having = random.choice([f"{one} > 1", f"{one} is null or {other} <= 2", "count(*) > 1"])
+    items = random.choice([f"f, d, {one} as n", f"f, {one} + {other} as n", f"f, d, avg(c) as n, {one} as m"])
+    return f"select {items} from r join s on f = b group by f, d having {having}"
+
+
 def named(random: Random) -> str:
     """A query that looks at all rows by windows that have names."""
     source = random.choice(["r", "r as x", "r left join s on f = b"])
@@ -365,6 +373,22 @@ def test_a_view_that_looks_at_all_rows_is_what_recomputing_gives(seed: int) -> N
 def test_a_view_with_windows_that_have_names_is_what_recomputing_gives(seed: int) -> None:
     ways = Counter(followed(f"named.{seed}.{trial}", named) for trial in range(8))
     assert ways["by rows"] + ways["from the helper"] >= 4, ways
+
+
+@pytest.mark.parametrize("seed", range(effort(1, 24)))
+def test_groups_of_a_key_that_having_leaves_out_are_what_recomputing_gives(seed: int) -> None:
+    ways = Counter(followed(f"of keys.{seed}.{trial}", of_keys) for trial in range(8))
+    assert ways["by rows"] + ways["from the helper"] >= 6, ways
+
+
+def test_groups_of_many_rows_have_a_helper_and_those_of_single_rows_none() -> None:
+    program = """create table r (a int not null primary key, b int not null references s, c int not null);
+create table s (f int not null primary key, d int not null);
+create view many as select f, d, count(*) as n from r join s on f = b group by f, d having count(*) > 2;
+create view each as select a, d, count(*) as n from r join s on f = b group by a, d having sum(c) > 2;
+create view values_of as select f, count(distinct c) as n from r join s on f = b group by f;
+create view optional as select f, avg(c) as m from s left join r on f = b group by f;"""
+    assert catalog_of(program, helpers=True).helpers == {"many__sums": "many"}
 
 
 def test_what_is_said_of_a_view_with_helpers_is_said_at_its_own_text() -> None:

@@ -73,12 +73,14 @@ class Keyed:
         steps: each behind those of its sources.
         whole: relations of which some occurrence is needed whole.
         looks_up: whether a value of the key finds a single row of some relation.
+        finds_many: whether many rows may be found of one, as of an instrument its results.
     """
 
     key: tuple[int, ...]
     steps: tuple[Step, ...]
     whole: tuple[str, ...] = ()
     looks_up: bool = False
+    finds_many: bool = False
 
 
 @dataclass(frozen=True)
@@ -109,9 +111,7 @@ def keys_of_changes(query: Query, changed: Collection[str]) -> tuple[Keyed, ...]
     best, *others = sorted(possible, key=lambda one: one.price)
     alike = [one for one in others if one.missing == best.missing]
     widest = [one for one in alike if not any(one.is_part_of(more) for more in (best, *alike))]
-    return tuple(
-        Keyed(one.key, tuple(one.steps), tuple(sorted(one.missing)), one.looks_up) for one in (best, *widest)
-    )
+    return tuple(one.made() for one in (best, *widest))
 
 
 def _candidates(demands: Demands, query: Query) -> Iterable[Mapping[int, frozenset[Place]]]:
@@ -155,6 +155,12 @@ class _Choice:
     def looks_up(self) -> bool:
         """Whether the key's own values find single rows."""
         return any(_is_key(self._demands.scans[step.scan], step.columns) for step in self._roots)
+
+    def made(self) -> Keyed:
+        """How the view is followed by it."""
+        scans = self._demands.scans
+        many = not all(_is_key(scans[step.scan], step.columns) for step in self.steps)
+        return Keyed(self.key, tuple(self.steps), tuple(sorted(self.missing)), self.looks_up, many)
 
     def is_part_of(self, other: _Choice) -> bool:
         """Whether another key has all columns of this one and more, and begins at the same occurrences."""
