@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from functools import partial
 from pathlib import Path
 
@@ -147,16 +147,27 @@ def history(given: Namespace) -> int:
         print_json({"snapshots": [_snapshot_json(one) for one in found]})
         return 0
     table = Table("snapshot", "at", "what", "update", "rows lost and gained", "files", "bytes")
-    for one in found:
-        said = one.said
+    for some in _together(found):
+        one, said = some[-1], some[-1].said
         changed = "" if said is None else _changes(said.changes or {})
         what, update = ("upkeep", "") if said is None else (said.kind, said.about)
         at = one.at.isoformat(sep=" ", timespec="seconds")
-        table.add_row(
-            str(one.version), at, what, cell(update), cell(changed), str(one.files), f"{one.size:,}"
-        )
+        number = str(one.version) if len(some) == 1 else f"{some[0].version} to {one.version}"
+        files, size = sum(its.files for its in some), sum(its.size for its in some)
+        table.add_row(number, at, what, cell(update), cell(changed), str(files), f"{size:,}")
     print_text(table)
     return 0
+
+
+def _together(found: Iterable[Snapshot]) -> list[list[Snapshot]]:
+    """Snapshots, those of upkeep that follow each other together: the views' rows are the same in all of these."""
+    together: list[list[Snapshot]] = []
+    for one in found:
+        if together and one.said is None and together[-1][-1].said is None:
+            together[-1].append(one)
+        else:
+            together.append([one])
+    return together
 
 
 def _changes(changes: dict[str, tuple[int, int]]) -> str:

@@ -474,6 +474,20 @@ def test_the_history_says_what_each_update_was_given_as(shop: Shop) -> None:
     assert "tuesday" in printed
 
 
+def test_the_history_shows_upkeep_as_one_line(shop: Shop) -> None:
+    for i in range(3):
+        folder = a_random_change(shop, f"u{i}", random.Random(i))
+        assert shop.command("maintain", "--update", folder, "--recompute").status == 0
+        if i == 1:
+            assert shop.command("compact", "--keep-days", "365").status == 0
+    found = json.loads(shop.command("history", "--format", "json").stdout)["snapshots"]
+    upkeep = [one["snapshot"] for one in found if one["what"] is None]
+    assert len(upkeep) > 1
+    printed = shop.command("history").stdout
+    assert printed.count("upkeep") == 1
+    assert f"{upkeep[0]} to {upkeep[-1]}" in printed
+
+
 # ----------------------------------------------------------------------------------------------- refusals
 
 
