@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from datalog.evaluate import EvaluationError, Evaluator
 from datalog.evaluate.views import evaluate_view
@@ -256,6 +256,7 @@ def ill_formed(relation: BaseRelation, rows: frozenset[Row]) -> Iterator[str]:
             yield f"a key of `{relation.name}` would be there twice"
 
 
+@lru_cache(maxsize=100_000, typed=True)
 def _holds(kind: ColumnType, value: Value) -> bool:
     """Whether a column can hold a value, or null; any number is taken for the floating-point one nearest to it."""
     if value is None or not kind.accepts(value):

@@ -168,6 +168,8 @@ def _not_told(
     verdict: Verdict | None = None
     if failing or spent is None:
         verdict = _of_test(known, view, failing, sample)
+    if isinstance(verdict, Undecided):  # rows that it does not read make no difference, and are no reason
+        verdict = known.kept.get(_over_own_relations, {}).get(view.name, verdict)
     if spent is not None and not isinstance(verdict, NotSelfMaintainable):
         verdict = Undecided(view.name, (str(spent),), is_cut=True)
     assert verdict is not None
@@ -223,6 +225,8 @@ def _over_own_relations(known: Knowledge[D], views: Iterable[View]) -> dict[str,
             among = together.setdefault(there, [])
             among.append(view)
             found[view.name] = replace(verdict, delta=partial(delta, there, view, among=among), exact=False)
+        elif isinstance(verdict, Undecided):
+            known.kept.setdefault(_over_own_relations, {})[view.name] = verdict  # see `_not_told`
     return found
 
 

@@ -16,7 +16,7 @@ from selfmaint.conformance.run import run_case
 from selfmaint.decide.decision import Decision
 from selfmaint.decide.procedure import check
 from selfmaint.decide.searched import determined_delta
-from selfmaint.decide.verdict import SelfMaintainable
+from selfmaint.decide.verdict import SelfMaintainable, Undecided
 from selfmaint.engine.protocol import Facts
 from selfmaint.warehouse.situation import Situation
 from tests.effort import effort
@@ -316,3 +316,23 @@ def test_each_join_stands_in_the_place_of_its_subgoals() -> None:
     verdict = check(known, made.views)["v"]
     assert isinstance(verdict, SelfMaintainable)
     assert determined_delta(known, verdict).gained == {(3, 10, "north", 21, 6, 8)}
+
+
+def test_what_a_view_does_not_read_is_no_reason() -> None:
+    """The payer is in the view, but for a column that nothing shows; in doubt is what becomes of the only paid row."""
+    catalog = catalog_of(
+        """CREATE TABLE payer (id INT PRIMARY KEY, name STRING NOT NULL, kind STRING NOT NULL);
+        CREATE TABLE bill (id INT PRIMARY KEY, payer INT REFERENCES payer, amount INT NOT NULL, status INT NOT NULL);
+        CREATE VIEW v AS SELECT p.id, p.name, count(*) AS n, sum(CASE WHEN b.status = 1 THEN b.amount END) AS paid
+          FROM bill b JOIN payer p ON b.payer = p.id GROUP BY p.id, p.name;"""
+    )
+    facts: dict[Predicate, frozenset[Row]] = {
+        Predicate("v"): frozenset({(7, "Ann", 2, 5)}),
+        Predicate("bill", Version.DELETED): frozenset({(1, 7, 5, 1)}),
+        Predicate("bill", Version.INSERTED): frozenset({(1, 7, 5, 0)}),
+    }
+    known = Decision(catalog).knowledge(LargeEngine(), Facts(facts), Situation.of(facts, effective=True))
+    found = check(known, catalog.views)["v"]
+    assert isinstance(found, Undecided)
+    assert "a value that an aggregate of `v` rests on is lost" in found.because
+    assert "payer" not in found.because
