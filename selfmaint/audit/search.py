@@ -32,7 +32,7 @@ from functools import cached_property
 
 from datalog.budget import BudgetSpentError, left, limit
 from datalog.graphs import components
-from datalog.model import Declaration, OpaqueView, Program, Rule, TextQuery
+from datalog.model import Declaration, OpaqueView, Program, Rule
 from selfmaint.audit.candidates import Candidate, Candidates
 from selfmaint.audit.cell import Cell
 from selfmaint.audit.changes import ANYTHING, Change, Kind, relations_of, updatable
@@ -44,14 +44,14 @@ from selfmaint.audit.unread import leaves_unread
 from selfmaint.countermodel.databases import Evaluation
 from selfmaint.decide.decision import Decision
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, GroupedView, View
-from selfmaint.warehouse.reads import reads
+from selfmaint.warehouse.reads import is_unknown, reads
 from selfmaint.warehouse.situation import Situation
 
 
 def parts(catalog: Catalog) -> tuple[Catalog, ...]:
     """The parts of a warehouse, each a warehouse of its own, in the order of their first views."""
     known = reads(catalog)
-    unknown = [view for view in catalog.views if _is_unknown(view)]
+    unknown = [view for view in catalog.views if is_unknown(view)]  # condition 2
     views = [view.name for view in catalog.views if view not in unknown]
     edges = [(view, name) for view in views for name in known[view]]
     edges += [(r.name, reference.target) for r in catalog.relations.values() for reference in r.references]
@@ -91,11 +91,6 @@ def _programs(catalog: Catalog, part_of: Mapping[str, int]) -> Mapping[int, Prog
         if declaration.name in part_of:
             declarations[part_of[declaration.name]].append(declaration)
     return {number: Program(tuple(rules[number]), tuple(declarations[number])) for number in rules}
-
-
-def _is_unknown(view: View) -> bool:
-    """Condition 2."""
-    return isinstance(view.definition, OpaqueView) and not isinstance(view.definition.query, TextQuery)
 
 
 def without_aggregates(catalog: Catalog) -> Catalog:

@@ -27,14 +27,13 @@ from datalog.model import (
     Program,
     Row,
     Rule,
-    TextQuery,
     Value,
     ViewDefinition,
 )
 from datalog.rewrite import guard_joins
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, GroupedView, View
 from selfmaint.warehouse.constraints import Reference
-from selfmaint.warehouse.reads import reads
+from selfmaint.warehouse.reads import is_unknown, reads
 
 Rows = Mapping[str, frozenset[Row]]
 """Rows by base relation; one that is missing is empty."""
@@ -151,7 +150,7 @@ class Evaluation:
         """Of these the base relations; all of them, where it is not known what a view reads."""
         every = frozenset(self.catalog.relations)
         return {
-            view.name: tuple(sorted(every if _is_unknown(view) else every & self._below[view.name]))
+            view.name: tuple(sorted(every if is_unknown(view) else every & self._below[view.name]))
             for view in self.catalog.views
         }
 
@@ -202,10 +201,6 @@ class Evaluation:
                 f"only the text of `{view.name}` is known, and what it holds cannot be told"
             )
         return found
-
-
-def _is_unknown(view: View) -> bool:
-    return isinstance(view.definition, OpaqueView) and not isinstance(view.definition.query, TextQuery)
 
 
 def stored_rows(catalog: Catalog, contents: Contents) -> dict[str, frozenset[Row]]:

@@ -31,6 +31,11 @@ def reads(catalog: Catalog) -> Mapping[str, frozenset[str]]:
     return found
 
 
+def is_unknown(view: View) -> bool:
+    """Whether it is not known what a view reads."""
+    return isinstance(view.definition, OpaqueView) and not isinstance(view.definition.query, TextQuery)
+
+
 def _direct(view: View) -> set[str]:
     definition, names = view.definition, {atom.predicate.name for atom in view.body} | _names(view.rule.body)
     if isinstance(definition, ViewDefinition):
