@@ -106,6 +106,26 @@ def demand(
 _STEP = Predicate("step", Version.STEP)
 
 
+def cuttable_steps(program: Program) -> frozenset[Predicate]:
+    """Of the steps that `demand` made, those of which some rows lead to some of the goals' rows, and to no others.
+
+    A step's rows are bindings that are followed; what is demanded is demanded for those that there are. Not so where a
+    step tells of what is negated that it has no match.
+    """
+    rules = program.by_head()
+    negated = (li for rule in program.rules for li in rule.body if isinstance(li, Negation))
+    waiting = list(predicates_of(negated))
+    exact = set[Predicate]()
+    while waiting:
+        predicate = waiting.pop()
+        if predicate in exact or predicate.version is Version.DEMAND:
+            continue
+        exact.add(predicate)
+        waiting += (p for rule in rules.get(predicate, ()) for p in predicates_of(rule.body))
+    steps = (p for p in rules if p.version is Version.STEP and p.name == _STEP.name)
+    return frozenset(steps) - exact
+
+
 @dataclass(frozen=True)
 class _Bindings:
     """A body gone through so far: literals to read its bindings from, and the round that these come from."""

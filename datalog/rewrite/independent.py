@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from datalog.graphs import components
-from datalog.model import Atom, Literal, Negation, Rule, Variable, variables_of
+from datalog.model import Atom, Literal, Negation, Predicate, Rule, Variable, variables_of
 
 
 def independent_parts(rule: Rule) -> tuple[tuple[Rule, ...], tuple[Negation, ...]]:
@@ -80,6 +80,35 @@ def linked_parts(rule: Rule, parts: Sequence[Rule], links: Sequence[Negation]) -
         between = [link for link, its in zip(links, ends, strict=True) if its[0] in group]
         found.append(_part(rule, [*body, *between], used))
     return tuple(found)
+
+
+def sifted(rule: Rule, name: Predicate) -> tuple[Rule, Rule] | None:
+    """The rule over rows of one subgoal that pass what is negated of them alone, and the rule for these rows.
+
+    None if no negation with a subgoal is of variables of one subgoal alone, or there is but one subgoal.
+
+    >>> from datalog.syntax import parse_rule, show
+    >>> rule = parse_rule("p(X) :- r(X, Y), s(Y, Z), X < Z, not t(Z), not u(X, Z)")
+    >>> for each in sifted(rule, Predicate("kept")):
+    ...     print(show(each))
+    p(X) :- r(X, Y), kept(Y, Z), X < Z, not u(X, Z).
+    kept(Y, Z) :- s(Y, Z), not t(Z).
+    """
+    atoms = [literal for literal in rule.body if isinstance(literal, Atom)]
+    bound = {*variables_of(literal for literal in rule.body if not isinstance(literal, Negation))}
+    negated = [(li, bound.intersection(variables_of([li]))) for li in rule.body if _negates_rows(li)]
+    for atom in atoms if len(atoms) > 1 else ():
+        its = dict.fromkeys(variables_of([atom]))
+        own = [literal for literal, used in negated if used and used <= its.keys()]
+        if own:
+            head = Atom(name, tuple(its))
+            body = (head if li is atom else li for li in rule.body if li not in own)
+            return replace(rule, body=tuple(body)), Rule(head, (atom, *own))
+    return None
+
+
+def _negates_rows(literal: Literal) -> bool:
+    return isinstance(literal, Negation) and any(isinstance(li, Atom | Negation) for li in literal.body)
 
 
 def _part(rule: Rule, body: Sequence[Literal], used: Collection[Variable]) -> Rule:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 
 from datalog.budget import DEFAULT_S, BudgetSpentError, left
 from datalog.model import Atom, Negation, Predicate, Rule, Version
+from datalog.rewrite.independent import sifted
 from datalog.sql import text
 from datalog.sql.duckdb import relations as sql
 from selfmaint.duckdb.database import Database
-from selfmaint.duckdb.extensions import Extension
+from selfmaint.duckdb.extensions import Extension, Extensions, read_by
 
 _LINKED_A_SECOND = 500_000
 """So many rows of parts that are linked are put together for a test, for each second of a view's budget."""
@@ -49,6 +50,29 @@ def over_parts(
     names = [Predicate("part", Version.STEP, (one.stored.number,)) for one in found]
     atoms = (Atom(name, part.head.terms) for name, part in zip(names, parts, strict=True))
     return replace(rule, body=(*atoms, *links)), {**known, **dict(zip(names, found, strict=True))}
+
+
+def over_sifted(
+    rules: Sequence[Rule],
+    read: Extensions,
+    many: int,
+    table: Callable[[Sequence[Rule], Extensions], Extension],
+) -> tuple[Sequence[Rule], Extensions]:
+    """Rules whose joins may have many rows, over the rows that pass what is negated of one subgoal alone.
+
+    An engine asks what is negated of all rows of a join, though the subgoal have fewer.
+    """
+    found = list[Rule]()
+    for number, whole in enumerate(rules):
+        rule = whole
+        while math.prod(most_rows(read[atom.predicate]) for atom in rule.atoms) > many:
+            both = sifted(rule, Predicate("sifted", Version.STEP, (number, len(read))))
+            if both is None:
+                break
+            rule, own = both
+            read = {**read, own.head.predicate: table([own], read)}
+        found.append(rule)
+    return found, read_by(found, read)
 
 
 def most_rows(extension: Extension) -> int:

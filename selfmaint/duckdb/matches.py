@@ -59,6 +59,44 @@ class Matches:
                 )
         return self._found[key]
 
+    def some(self, rules: Sequence[Rule], read: Mapping[Predicate, Extension]) -> Extension | None:
+        """Rows that some rules have for the first matches of their atoms; None where all matches are not too many."""
+        found = list[Rule]()
+        given = dict(read)
+        for number, rule in enumerate(rules):
+            first = None
+            if math.prod(most_rows(read[atom.predicate]) for atom in rule.atoms) > self.many:
+                first = self._first_of(rule, read, number)
+            if first is None:
+                found.append(rule)
+            else:
+                rest, table = first
+                given |= table
+                found.append(rest)
+        if len(given) == len(read):
+            return None
+        its = read_by(found, given)
+        made = written(found, its)
+        names = [extension.stored.name for extension in its.values()]
+        return Extension(self._database.table(made.query(), made.types, names), made.not_null)
+
+    def _first_of(
+        self, rule: Rule, read: Mapping[Predicate, Extension], number: int
+    ) -> tuple[Rule, dict[Predicate, Extension]] | None:
+        """A rule over the first matches of its atoms, and these; None if there are not too many."""
+        first, rest = _first_and_rest(rule, number)
+        its = read_by([first], read)
+        made = written([first], its)
+        names = [extension.stored.name for extension in its.values()]
+        if len(made.queries) != 1:
+            return None
+        counting = sql.joined_rows(made.queries[0], self.many + 1, negating=True)
+        ((matches,),) = self._database.plain_rows(counting, names)
+        if matches <= self.many:
+            return None
+        table = self._database.table(made.queries[0].limit(self.first, copy=False), made.types, names)
+        return rest, {first.head.predicate: Extension(table, made.not_null)}
+
     def _falls_together(self, mark: Rule, known: Extensions) -> bool:
         """Whether each independent part of a rule without columns has a row, and the links let some through."""
         parts, links = independent_parts(mark)
@@ -79,10 +117,10 @@ class Matches:
 
         An engine compares all matches with what is negated before it gives the first that passes.
         """
-        both = _first_and_rest(mark)
-        if both is None or math.prod(most_rows(read[atom.predicate]) for atom in mark.atoms) <= self.many:
+        first, rest = _first_and_rest(mark)
+        most = math.prod(most_rows(read[atom.predicate]) for atom in mark.atoms)
+        if not first.head.terms or most <= self.many:
             return False
-        first, rest = both
         its = read_by([first], read)
         made = written([first], its)
         if len(made.queries) != 1:
@@ -100,16 +138,15 @@ class Matches:
             return any(rows)
 
 
-def _first_and_rest(mark: Rule) -> tuple[Rule, Rule] | None:
-    """A rule without columns in two: its matches but for what is negated, and whether that lets one through.
+def _first_and_rest(rule: Rule, number: int = 0) -> tuple[Rule, Rule]:
+    """A rule in two: its matches but for what is negated, and which of them that lets through.
 
-    None if nothing is negated that its atoms share a variable with.
+    The matches have the variables that the head and what is negated share with the atoms.
     """
-    negated = [li for li in mark.body if isinstance(li, Negation) and next(predicates_of([li]), None)]
-    others = tuple(literal for literal in mark.body if literal not in negated)
-    inside = set(variables_of(negated))
-    shared = tuple(v for v in variables_of(others) if v in inside)
-    if not shared:
-        return None
-    step = Atom(Predicate("first", Version.STEP), shared)
-    return Rule(step, others), replace(mark, body=(step, *negated))
+    negated = [li for li in rule.body if isinstance(li, Negation) and next(predicates_of([li]), None)]
+    others = tuple(literal for literal in rule.body if literal not in negated)
+    inside = {*variables_of([rule.head, *negated])}
+    step = Atom(
+        Predicate("first", Version.STEP, (number,)), tuple(v for v in variables_of(others) if v in inside)
+    )
+    return Rule(step, others), replace(rule, body=(step, *negated))

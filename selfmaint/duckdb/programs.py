@@ -11,8 +11,9 @@ from weakref import WeakKeyDictionary
 
 from datalog.analysis.dependency import evaluation_order
 from datalog.model import Atom, Constant, NullTest, Predicate, Program, Rule, Variable, Version
+from datalog.rewrite.demand import cuttable_steps
 from datalog.rewrite.independent import independent_parts, linked_parts
-from datalog.rewrite.reachable import predicates_of
+from datalog.rewrite.reachable import drop_unreachable, predicates_of
 from datalog.rewrite.unfold import is_unfoldable, unfold
 from datalog.sql.duckdb import relations as sql
 from selfmaint.duckdb.database import Database
@@ -23,6 +24,7 @@ from selfmaint.duckdb.factors import (
     is_bare,
     most_rows,
     over_parts,
+    over_sifted,
     require_few,
     require_few_joined,
 )
@@ -60,6 +62,9 @@ class Programs:
         self.most_multiplied = MOST_MULTIPLIED
         self._most_joined: int | None = None
         self._counted: dict[str, int] = {}
+        self._may_be_cut = frozenset[Predicate]()
+        self.cut = 0
+        """How many steps were cut to their first bindings."""
         self._held: OrderedDict[object, Extension] = OrderedDict()
         self._rows_held = 0
         self.matches = Matches(database, self.table)
@@ -97,15 +102,30 @@ class Programs:
     ) -> frozenset[Predicate]:
         """Which predicates have a row: those that they use are evaluated whole, they themselves to a first row.
 
-        What their own columns hold is not asked, so that nothing is read for it.
+        What their own columns hold is not asked, so that nothing is read for it. Where a step has too many bindings,
+        some of them are followed before all are: most goals have a row for one of the first.
         """
         distinct = list(dict.fromkeys(goals))
         needed = self._prepared(without_columns(program, distinct), distinct, facts)
+        cut_before = self.cut
+        self._may_be_cut = cuttable_steps(needed)
+        try:
+            found = self._with_rows(needed, distinct, facts)
+        finally:
+            self._may_be_cut = frozenset()
+        waiting = [goal for goal in distinct if goal not in found]
+        if self.cut == cut_before or not waiting:
+            return found
+        return found | self._with_rows(drop_unreachable(needed, waiting), waiting, facts)
+
+    def _with_rows(
+        self, needed: Program, goals: Sequence[Predicate], facts: Facts[Relation]
+    ) -> frozenset[Predicate]:
         rules = needed.by_head()
         used = {p for rule in needed.rules for p in predicates_of(rule.body)}
-        known = self._derived(needed, facts, [goal for goal in distinct if goal not in used])
+        known = self._derived(needed, facts, [goal for goal in goals if goal not in used])
         found = set()
-        for goal in distinct:
+        for goal in goals:
             if goal in known:
                 has_row = self.matches.has_rows(known[goal])
             else:
@@ -175,10 +195,14 @@ class Programs:
         promised = () if asked is None else read[asked.stored].joined
         key = *(over_tables(rule, named) for rule in rules), promised
         if key not in self._held:
+            cut_before = self.cut
             if asked is None or (its := read[asked.stored].stored).rows is not None or its.few is not None:
-                self._held[key] = self.made(rules, read)
+                made = self.made(rules, read)
             else:
-                self._held[key] = self._looked_up(asked, read)
+                made = self._looked_up(asked, read)
+            if self.cut > cut_before:
+                return made  # not all of its rows
+            self._held[key] = made
             self._rows_held += _rows_here(self._held[key])
             while len(self._held) > MOST_HELD or self._rows_held > MOST_ROWS_HELD:
                 self._rows_held -= _rows_here(self._held.popitem(last=False)[1])
@@ -213,7 +237,12 @@ class Programs:
             found = self._made_here(rules, known)
             if found is not None:
                 return found
-        read = read_by(rules, known)
+        rules, read = over_sifted(rules, read_by(rules, known), self.matches.many, self.table)
+        if rules[0].head.predicate in self._may_be_cut:
+            some = self.matches.some(rules, read)
+            if some is not None:
+                self.cut += 1
+                return some
         made = written(rules, read)
         if not any(may_derive(rule, read) for rule in rules):
             made = replace(made, queries=())
