@@ -335,10 +335,13 @@ def folded(reasons: Iterable[str]) -> Sequence[str]:
     elsewhere = [reason for reason in given if reason.endswith((NOT_USED, PARTLY_USED))]
     if len(elsewhere) <= 1:
         return given
-    first, *more = elsewhere
-    number = "one more view" if len(more) == 1 else f"{len(more)} more views"
-    line = f"{first}; the same is true of {number} (`check --verbose` names them)"
-    return [line if reason == first else reason for reason in given if reason not in more]
+    used = (
+        "only partly used"
+        if all(one.endswith(PARTLY_USED) for one in elsewhere)
+        else "not used, or only partly"
+    )
+    line = f"what {len(elsewhere)} other views rule out is {used} (`check --verbose` names them)"
+    return [*(reason for reason in given if reason not in elsewhere), line]
 
 
 def unknown_facts(witnesses: Iterable[Witness]) -> tuple[tuple[Atom, ...], ...]:
