@@ -23,7 +23,7 @@ from sqlglot.tokenizer_core import TokenType
 from datalog.model import Aggregate, AggregateFunction, Expression, is_some
 from datalog.sql.views.as_written import parsed
 from datalog.sql.views.other_dialects import in_spark, is_distinct_on
-from datalog.sql.views.outside import report_outside
+from datalog.sql.views.outside import WRITTEN_AS, report_outside
 from datalog.sql.views.query import QueryReader
 from datalog.sql.views.scope import Draft, Variables
 from datalog.sql.views.source import Problems, UnreadableError, offsets
@@ -146,7 +146,9 @@ class _Written:
         )
         self.node.set("distinct", None)
         self.node.set("order", None)
-        self.node.set("qualify", exp.Qualify(this=exp.EQ(this=number, expression=exp.Literal.number(1))))
+        first = exp.Qualify(this=exp.EQ(this=number, expression=exp.Literal.number(1)))
+        first.meta[WRITTEN_AS] = "DISTINCT ON"
+        self.node.set("qualify", first)
         every = self.tokens.all
         yield every[self.start].start, every[self.closing + 1].start, ""
         partition, by = (", ".join(one.text for one in some) for some in (on, further))

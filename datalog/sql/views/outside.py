@@ -150,6 +150,10 @@ _PARTS: Mapping[str, tuple[str, str]] = {
 }
 
 
+WRITTEN_AS = "written as"
+"""Under this an expression's `meta` has what stands for it in the text that was given."""
+
+
 def report_outside(query: exp.Expr, problems: Problems) -> None:
     """Notes everything in a query that no view definition can hold (DL402), all at once."""
     for node, what, hint in _outside(query):
@@ -189,7 +193,8 @@ def _at(node: exp.Expr, inside: list[exp.Expr]) -> Iterator[tuple[exp.Expr, str,
         if part not in allowed:
             if not (isinstance(node, exp.Join) and part in ("side", "kind", "method")):
                 at = value if isinstance(value, exp.Expr) else node
-                yield (at, *_PARTS.get(part, (f"this part of a query (`{part.strip('_')}`)", _OWN_VIEW)))
+                what, hint = _PARTS.get(part, (f"this part of a query (`{part.strip('_')}`)", _OWN_VIEW))
+                yield at, at.meta.get(WRITTEN_AS, what), hint
             continue
         children = value if isinstance(value, list) else [value]
         inside += [child for child in children if isinstance(child, exp.Expr)]
@@ -225,6 +230,8 @@ def unknown(node: exp.Expr) -> tuple[str, str]:
     """What a kind of node that is not on a list is called, and the nearest thing that works."""
     if type(node) in _KINDS:
         return _KINDS[type(node)]
+    if isinstance(node, exp.WithinGroup | exp.IgnoreNulls | exp.RespectNulls):
+        return unknown(node.this)
     if isinstance(node, _MOMENTS):
         hint = "it differs at each reading: keep the views in a store, which knows of which date they are"
         is_known = isinstance(node, exp.CurrentDate | exp.CurrentTimestamp)

@@ -145,6 +145,15 @@ def test_what_may_mean_something_else_is_said_and_never_run(query: str, said: st
     assert "QUALIFY row_number() OVER (PARTITION BY " in (view.query.hint or "")
 
 
+def test_it_is_called_what_it_was_written_as() -> None:
+    views = (
+        "create view v as select distinct on (b) b, id from r order by b, id;"
+        "create view w as select b, id from r qualify row_number() over (partition by b order by id) = 1;"
+    )
+    said = [one.message for one in read_sql(TABLES + views).warnings]
+    assert said == ["DISTINCT ON cannot be analysed", "QUALIFY cannot be analysed"]
+
+
 def test_a_view_over_one_reads_its_rows() -> None:
     texts = f"{TABLES}create temporary view q as select distinct on (a) a, id from r order by a, id;"
     found = read_sql([SqlText(texts, "tables"), SqlText("select id from q where a > 1", "v")])

@@ -126,6 +126,8 @@ def test_what_all_alternatives_ask_for_is_asked_once(text: str, meant: str) -> N
 def test_functions_are_called_as_they_are_written() -> None:
     what, _ = unknown(sqlglot.parse_one("date_trunc('MONTH', a)", read="spark"))
     assert what == "the function `date_trunc`"
+    what, _ = unknown(sqlglot.parse_one("percentile_cont(0.5) WITHIN GROUP (ORDER BY a)", read="spark"))
+    assert what == "the aggregate `percentile_cont`"
 
 
 TABLES = {"r": ("a", "b", "c"), "s": ("d", "e"), "t": ("a", "b", "c")}
