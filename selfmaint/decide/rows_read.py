@@ -106,15 +106,16 @@ def _rows_read(catalog: Catalog, view: View) -> Mapping[str, tuple[Part, ...]]:
     return {name: tuple(_together(its)) for name, its in found.items()}
 
 
-def _together(parts: Sequence[Part]) -> Iterator[Part]:
-    """Parts with one for each kind of rows, if these are not too many."""
-    kinds: dict[tuple[Atom, tuple[Literal, ...]], Part] = {}
+def _together(parts: Sequence[Part], *, apart: bool = True) -> Iterator[Part]:
+    """Parts with one for each kind of rows, if these are not too many; those that others reference apart, or not."""
+    kinds: dict[tuple[object, ...], Part] = {}
     for part in parts:
-        same = kinds.setdefault((part.atom, part.tests), part)
+        kind = part.atom, part.tests, part.referenced if apart else ()
+        same = kinds.setdefault(kind, part)
         columns, referenced = same.columns | part.columns, same.referenced & part.referenced
-        kinds[part.atom, part.tests] = replace(part, columns=columns, referenced=referenced)
+        kinds[kind] = replace(part, columns=columns, referenced=referenced)
     if len(kinds) > _MOST_KINDS:
-        return _together([part.every_row for part in kinds.values()])
+        return _together([part.every_row for part in kinds.values()], apart=False)
     return iter(kinds.values())
 
 
