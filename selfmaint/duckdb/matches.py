@@ -66,7 +66,7 @@ class Matches:
         for number, rule in enumerate(rules):
             first = None
             if math.prod(most_rows(read[atom.predicate]) for atom in rule.atoms) > self.many:
-                first = self._first_of(rule, read, number)
+                first = self._first_of(rule, read, number, least=self.many)
             if first is None:
                 found.append(rule)
             else:
@@ -81,19 +81,20 @@ class Matches:
         return Extension(self._database.table(made.query(), made.types, names), made.not_null)
 
     def _first_of(
-        self, rule: Rule, read: Mapping[Predicate, Extension], number: int
+        self, rule: Rule, read: Mapping[Predicate, Extension], number: int = 0, *, least: int = 0
     ) -> tuple[Rule, dict[Predicate, Extension]] | None:
-        """A rule over the first matches of its atoms, and these; None if there are not too many."""
+        """A rule over the first matches of its atoms, and these; None if there are not more than `least`."""
         first, rest = _first_and_rest(rule, number)
         its = read_by([first], read)
         made = written([first], its)
-        names = [extension.stored.name for extension in its.values()]
         if len(made.queries) != 1:
             return None
-        counting = sql.joined_rows(made.queries[0], self.many + 1, negating=True)
-        ((matches,),) = self._database.plain_rows(counting, names)
-        if matches <= self.many:
-            return None
+        names = [extension.stored.name for extension in its.values()]
+        if least:
+            counting = sql.joined_rows(made.queries[0], least + 1, negating=True)
+            ((matches,),) = self._database.plain_rows(counting, names)
+            if matches <= least:
+                return None
         table = self._database.table(made.queries[0].limit(self.first, copy=False), made.types, names)
         return rest, {first.head.predicate: Extension(table, made.not_null)}
 
@@ -117,18 +118,11 @@ class Matches:
 
         An engine compares all matches with what is negated before it gives the first that passes.
         """
-        first, rest = _first_and_rest(mark)
         most = math.prod(most_rows(read[atom.predicate]) for atom in mark.atoms)
-        if not first.head.terms or most <= self.many:
+        if most <= self.many or not _first_and_rest(mark)[0].head.terms:
             return False
-        its = read_by([first], read)
-        made = written([first], its)
-        if len(made.queries) != 1:
-            return False
-        names = [extension.stored.name for extension in its.values()]
-        table = self._database.table(made.queries[0].limit(self.first, copy=False), made.types, names)
-        found = {**read, first.head.predicate: Extension(table, made.not_null)}
-        return self.has_match(rest, found, early=False)
+        first = self._first_of(mark, read)
+        return first is not None and self.has_match(first[0], {**read, **first[1]}, early=False)
 
     def _has_any_match(self, mark: Rule, read: Mapping[Predicate, Extension]) -> bool:
         made = written([mark], read)
