@@ -28,7 +28,6 @@ from datalog.model import (
     Expression,
     NullTest,
     Term,
-    TypeName,
     Variable,
     ViewDefinition,
     expression_variables,
@@ -47,7 +46,6 @@ from datalog.sql.views.scope import Draft, Variables
 from datalog.sql.views.select import conditions_of, is_grouped, items_of, with_conditions
 from datalog.sql.views.source import UnreadableError
 
-_FLOATING = (TypeName.FLOAT, TypeName.DOUBLE)
 _OTHERS = ("limit", "offset", "having", "group", "qualify", "laterals", "windows", "joins")
 
 
@@ -252,8 +250,7 @@ def _require_told(
 
     if not pairs:
         raise NotToldError("compare the two tables by `=` of their columns")
-    kinds = [(variables.types.get(a), variables.types.get(b)) for a, b in pairs]
-    if any(a is None or a != b or a.is_open or a.name in _FLOATING for a, b in kinds):
+    if not all(variables.are_one_where_equal(a, b) for a, b in pairs):
         raise NotToldError("compare columns of one declared type, neither float nor double")
     keys = _keys(table)
     if not keys:

@@ -38,7 +38,6 @@ from datalog.model import (
     NullTest,
     OuterJoin,
     OuterSide,
-    TypeName,
     Variable,
     ViewDefinition,
     expressed_by,
@@ -56,7 +55,6 @@ from datalog.sql.views.outside import report_outside
 from datalog.sql.views.query import QueryReader
 from datalog.sql.views.select import is_grouped, items_of, with_conditions
 
-_FLOATING = (TypeName.FLOAT, TypeName.DOUBLE)
 _OTHERS = ("where", "group", "having", "distinct", "qualify", "limit", "laterals", "windows")
 
 
@@ -194,8 +192,7 @@ class _Reading:
                 a, b = (a, b) if a in one else (b, a)
             case _:
                 raise NotToldError("join by `=` of columns of both sides, and by nothing else")
-        kinds = [self.reader.variables.types.get(v) for v in (a, b)]
-        if kinds[0] is None or kinds[0] != kinds[1] or kinds[0].is_open or kinds[0].name in _FLOATING:
+        if not self.reader.variables.are_one_where_equal(a, b):
             raise NotToldError("join by columns of one declared type, neither float nor double")
         return a, b
 

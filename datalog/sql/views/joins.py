@@ -36,6 +36,9 @@ class Piece:
     beside: tuple[int, ...] = ()
 
 
+ReferencingPair = tuple[Term, Term, bool]
+"""A column of a foreign key, that of the other table which it equals, and whether the first is never null."""
+
 ReadSource = Callable[[exp.Expr], list[Piece]]
 """Reads one table or subquery of FROM: its alternatives, more than one for a union."""
 
@@ -127,22 +130,27 @@ def _with_groups(piece: Piece, choice: Sequence[Piece]) -> Piece:
 
 def has_partner(left: Piece, right: Piece, both: Piece, declared: Declared) -> bool:
     """Whether each row of the left side of a join has a partner: the join is along a foreign key without nulls."""
+    keys = foreign_keys_of(left, right, both, declared)
+    return any(all(is_never_null for _, _, is_never_null in pairs) for pairs in keys)
+
+
+def foreign_keys_of(
+    left: Piece, right: Piece, both: Piece, declared: Declared
+) -> list[frozenset[ReferencingPair]]:
+    """The foreign keys that a join is along, and by nothing else; more than one of the same columns."""
     match right.draft:
         case Draft(body=(Atom() as target,), filters=(), groups=None) if not right.conditions and _is_whole(
             target
         ):
             made = list(conjuncts(both.conditions[len(left.conditions) :]))
         case _:
-            return False
+            return []
     pairs = {
         frozenset((one.left, one.right)) for one in made if isinstance(one, Compared) and one.operator == "="
     }
-    return len(pairs) == len(made) and any(
-        frozenset(pairs) == along
-        for atom in left.draft.body
-        if isinstance(atom, Atom)
-        for along in _along(atom, target, declared)
-    )
+    along = (key for one in left.draft.body if isinstance(one, Atom) for key in _along(one, target, declared))
+    found = [key for key in along if {frozenset((mine, its)) for mine, its, _ in key} == pairs]
+    return found if len(pairs) == len(made) else []
 
 
 def _is_whole(atom: Atom) -> bool:
@@ -150,8 +158,8 @@ def _is_whole(atom: Atom) -> bool:
     return len(set(atom.terms)) == atom.arity and all(isinstance(term, Variable) for term in atom.terms)
 
 
-def _along(atom: Atom, target: Atom, declared: Declared) -> Iterator[frozenset[frozenset[Term]]]:
-    """For each foreign key from one table to another that is never null, the pairs of columns that it makes equal."""
+def _along(atom: Atom, target: Atom, declared: Declared) -> Iterator[frozenset[ReferencingPair]]:
+    """For each foreign key from one table to another, the pairs of columns that it makes equal."""
     one, other = declared(atom.predicate.name), declared(target.predicate.name)
     if one is None or other is None:
         return
@@ -161,9 +169,9 @@ def _along(atom: Atom, target: Atom, declared: Declared) -> Iterator[frozenset[f
         targets = [others.get(name.casefold()) for name in key.target_columns or other.key or ()]
         if key.target.casefold() != other.name.casefold() or len(columns) != len(targets):
             continue
-        if all(i is not None and one.is_not_null(i) for i in columns) and None not in targets:
+        if None not in columns and None not in targets:
             yield frozenset(
-                frozenset((atom.terms[i], target.terms[j]))
+                (atom.terms[i], target.terms[j], one.is_not_null(i))
                 for i, j in zip(columns, targets, strict=True)
                 if i is not None and j is not None
             )

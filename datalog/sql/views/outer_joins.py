@@ -3,7 +3,7 @@
 Here LEFT JOINs, and what is written as one (`scalar_subqueries.py`); of a FULL JOIN see `full_joins.py`.
 
     v:      SELECT o.id, o.day, c.id AS c, c.name FROM orders o LEFT JOIN customer c ON c.id = o.customer
-    kept:   SELECT o.id, o.day FROM orders o
+    kept:   SELECT o.id, o.day FROM orders o           with `o.customer AS c`, if that references `customer (id)`
     side 1: SELECT o.id, o.day, c.id AS c, c.name FROM orders o JOIN customer c ON c.id = o.customer
 
 The rows of `v` are those of side 1, and with nulls those of `kept` that have none there; the rows of `kept` are those
@@ -49,6 +49,7 @@ from datalog.model import (
     aggregates_of,
     expression_variables,
     has_one_value,
+    map_expression,
 )
 from datalog.rewrite.branches import column
 from datalog.sql.views.blocks import named_block
@@ -166,6 +167,8 @@ class _Reading:
             raise NotToldError("give each column a name of its own: `... as name`")
         joined = Draft(its.piece.draft.body, tuple(what for _, what, _ in items), groups=groups)
         whats = without_distinct(joined, its.reader.variables, its.reader.relations.declared).outputs
+        if not is_aggregated:
+            whats = tuple(map_expression(its.referencing, what) for what in whats)
         found = self._made_of(whats, groups, names)
         hint = its.missing_keys(whats, is_aggregated=is_aggregated)
         return Told(names, found, hint)
@@ -216,9 +219,11 @@ class _Reading:
         kept = [i for i, one in enumerate(of) if one == 0 and (before or not is_of_groups or i in key)]
         with_ = tuple(i for i, one in enumerate(of) if i in kept or one in {number, *before})
         defaults = [apart[i][1] or columns.default(outputs[i]) for i in own]
-        told, partners = columns.told(number, [(i, *apart[i]) for i in own]), list[Condition]()
+        references = [i for i in kept if its.refers_to(outputs[i], number)]
+        told = columns.told(number, [(i, *apart[i]) for i in own]) or _some_value(references[:1])
+        partners = list[Condition]()
         if told is None and not is_of_groups and its.has_one(number) and {*defaults} == {Constant(None)}:
-            told = _some_value([column(i) for i in own])
+            told = _some_value(own)
             partners = [some_value([outputs[i] for i in own])]
         if told is None:
             raise NotToldError(self._what_tells(number, is_aggregated=groups is not None))
@@ -279,8 +284,7 @@ class _Reading:
             raise NotToldError("show all columns that are grouped by, and aggregates beside them")
 
 
-def _some_value(columns: Sequence[Variable]) -> Literal:
-    """That some of a row's columns is not null."""
-    if len(columns) == 1:
-        return NullTest(columns[0])
-    return Negation(tuple(NullTest(one, negated=False) for one in columns))
+def _some_value(places: Sequence[int]) -> Literal | None:
+    """That some of a row's columns is not null; None of no columns."""
+    tests = tuple(NullTest(column(i), negated=len(places) == 1) for i in places)
+    return Negation(tests) if len(tests) > 1 else next(iter(tests), None)

@@ -29,7 +29,7 @@ from datalog.model import (
     variables_of,
 )
 from datalog.sql.views.conditions import conjuncts
-from datalog.sql.views.joins import Declared, Piece, ReadSource, has_partner, join_pair
+from datalog.sql.views.joins import Declared, Piece, ReadSource, foreign_keys_of, has_partner, join_pair
 from datalog.sql.views.query import QueryReader
 from datalog.sql.views.scope import Scope, Source, Variables
 from datalog.sql.views.select import conditions_of
@@ -51,6 +51,7 @@ class Sides:
         sides: the conditions of each LEFT JOIN, by its source.
         given: the conditions on the kept side.
         grouped: of the sources that group, what their columns are.
+        referenced: the column of a side that a foreign key of the kept side leads to, and the column that references.
     """
 
     reader: QueryReader
@@ -62,6 +63,7 @@ class Sides:
     sides: dict[int, list[Condition]] = field(default_factory=dict)
     given: list[Condition] = field(default_factory=list)
     grouped: dict[int, dict[Variable, Expression]] = field(default_factory=dict)
+    referenced: dict[Variable, Variable] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Reads FROM and WHERE.
@@ -109,10 +111,30 @@ class Sides:
                 self.given += made
             elif all(self._is_strict(one, self.sources([one]) - self.kept - {number}) for one in made):
                 self.sides[number] = made
+                if of_kept:
+                    self.referenced |= self._reference(before, right)
             else:
                 raise NotToldError(f"join `{self.shown(number)}` with what may be missing by `=` of columns")
             if number in self.grouped and not self.has_one(number):
                 raise NotToldError(f"join `{self.shown(number)}` by `=` of all that it groups by")
+
+    def _reference(self, before: Piece, right: Piece) -> dict[Variable, Variable]:
+        """The column that a foreign key leads a join to, with the one that references: one value, or both are null."""
+        found = dict[Variable, Variable]()
+        for pairs in foreign_keys_of(before, right, self.piece, self.reader.relations.declared):
+            ((mine, its, _), *others) = pairs
+            if not others and isinstance(mine, Variable) and isinstance(its, Variable):
+                is_one = self.reader.variables.are_one_where_equal(mine, its)
+                found |= {its: mine} if is_one else {}
+        return found
+
+    def referencing(self, one: Expression) -> Variable | None:
+        """The column of the kept side that is always a column of a side, by a foreign key."""
+        return self.referenced.get(one) if isinstance(one, Variable) else None
+
+    def refers_to(self, what: Expression, number: int) -> bool:
+        """Whether what is shown is null in those rows alone that have no partner in a side, by a foreign key."""
+        return any(what == mine and self.owners[its] == number for its, mine in self.referenced.items())
 
     def _add(self, number: int, piece: Piece) -> None:
         """Takes a source up; one that groups with variables for its columns."""

@@ -53,6 +53,13 @@ class Variables:
         """An expression's type; None for null."""
         return expression_type(expression, self.types)
 
+    def are_one_where_equal(self, left: Variable, right: Variable) -> bool:
+        """Whether equal values of two columns are one value: of one declared type, not -0.0 and 0.0."""
+        kind = self.types.get(left)
+        if kind is None or kind != self.types.get(right):
+            return False
+        return not (kind.is_open or kind.name.is_floating)
+
 
 @dataclass(frozen=True, slots=True)
 class Source:

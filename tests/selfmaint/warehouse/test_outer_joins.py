@@ -42,6 +42,7 @@ STORED = {
     "lookup": [(1, OLD, 1, "a"), (2, OLD, None, None), (3, NEW, None, None)],
     "totals": [(1, "a", 1, OLD), (2, "b", 0, None)],
 }
+BUYERS = {"buyers": {"day": pa.date32(), "n": pa.int64()}}
 YES, NO = VerdictKind.YES, VerdictKind.NO
 
 
@@ -109,6 +110,27 @@ def test_it_is_followed_on_spark(spark: Any) -> None:
     inserted, deleted, expected = CHANGES[0]
     found = made.maintain(update(made, inserted, deleted), strict=True)
     assert {n: (rows_of(d.gained), rows_of(d.lost)) for n, d in found.deltas.items()} == expected
+
+
+def test_partners_by_a_foreign_key_tell_the_kept_side() -> None:
+    """Which customers order on a day `buyers` does not show; `lookup` does, if each order's customer is one."""
+    program = TABLES.replace("customer int,", "customer int references customer (id),") + LOOKUP
+    program += "create view buyers as select day, count(distinct customer) as n from orders group by day;"
+    views = {
+        "lookup": frame("lookup", STORED["lookup"][:2]),
+        "buyers": frames.frame(BUYERS, "buyers", [(OLD, 1)]),
+    }
+    made = selfmaint.build(program, views, engine="duckdb")
+    given = update(made, {"customer": [(2, "b")], "orders": [(5, 2, OLD)]}, {"orders": [(1, 1, OLD)]})
+    assert all(made.check(given).values())
+    found = made.maintain(given, strict=True).deltas
+    assert (rows_of(found["buyers"].gained), rows_of(found["buyers"].lost)) == (set(), set())
+    assert rows_of(found["lookup"].gained) == {(5, OLD, 2, "b")}
+    assert rows_of(found["lookup"].lost) == {(1, OLD, 1, "a")}
+    unpromised = selfmaint.build(program.replace(" references customer (id)", ""), views, engine="duckdb")
+    assert not unpromised.check(update(unpromised, {"customer": [(2, "b")]}, {"orders": [(1, 1, OLD)]}))[
+        "buyers"
+    ]
 
 
 SHOWN = """create table customer (id int primary key, name string, mail string);

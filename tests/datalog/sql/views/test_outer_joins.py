@@ -59,6 +59,46 @@ def test_at_most_one_partner_is_told_by_any_value() -> None:
     assert f"where holds({told})" in rule(query, 1)
 
 
+def test_a_foreign_key_says_what_is_shown_of_a_partner() -> None:
+    query = "select c.id, r.id as r, r.boss, r.id + 1 as next from customer c left join region r on r.id = c.region"
+    made = outer(query)
+    assert made is not None
+    (side,) = made.sides
+    assert rule(query, 0) == "`v#0`(Id, Region, Region + 1) :- customer(Id, _, Region)."
+    assert (made.columns, side.own, side.told) == ((0, 1, 3), (2,), NullTest(column(1)))
+    assert rule(query, 1).startswith(
+        "`v#1`(Id, Region, Boss, Region + 1) :- customer(Id, _, Region), region(Region, _, Boss)"
+    )
+    alone = outer("select c.id, r.id as r from customer c left join region r on r.id = c.region")
+    assert alone is not None
+    assert not alone.sides
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select o.id, c.id as c, c.name from orders o left join customer c on c.id = o.customer",  # no foreign key
+        "select c.id, r.id as r, r.name from customer c left join region r on r.id = c.region and r.boss is not null",
+        """select c.id, r.id as r, r.name from customer c
+        left join (select * from region where boss is not null) r on r.id = c.region""",
+        """select o.id, c.region as x, r.id as r, r.name from orders o left join customer c on c.id = o.customer
+        left join region r on r.id = c.region""",  # orders of no customer have no region
+        "select m.id, x.at as x, x.n from measured m left join moment x on x.at = m.at",  # -0.0 equals 0.0
+        "select m.id, n.id as x, n.name from measured m left join region n on n.id = m.long",  # of two types
+        "select m.id, p.b as x, p.n from measured m left join pair p on p.a = m.a and p.b = m.b",  # half a key is null
+    ],
+)
+def test_a_partner_that_is_shown_may_be_missing(query: str) -> None:
+    more = """create table moment (at double primary key, n int not null);
+    create table pair (a int, b int, n int not null, primary key (a, b));
+    create table measured (id int primary key, at double references moment, a int, b int,
+        long bigint references region, foreign key (a, b) references pair (a, b));"""
+    (view,) = read_sql(f"{TABLES} {more} create view v as {query};").opaque
+    assert view.outer is not None
+    (side,) = view.outer.sides[-1:]
+    assert list(view.outer.names)[side.own[0]] in ("r", "c", "x")
+
+
 def test_at_most_one_partner_of_which_nothing_is_shown() -> None:
     query = """select o.id, r.name as region from orders o left join customer c on c.id = o.customer
         left join region r on r.id = c.region"""
