@@ -173,6 +173,8 @@ def _rules(definition: ViewDefinition, block: Block) -> Iterator[Rule | None]:
 def alternatives(conditions: Iterable[Condition]) -> list[tuple[Literal, ...]] | None:
     """Conditions that all hold, as a disjunction of conjunctions of literals; None where no few literals say it.
 
+    What compares with null is never true: it is one of them only where all are like that.
+
     >>> x, y = Variable("X"), Variable("Y")
     >>> len(alternatives([IsNull(x), AnyOf((Compared("=", y, Constant(1)), IsNull(y)))]) or ())
     2
@@ -180,10 +182,15 @@ def alternatives(conditions: Iterable[Condition]) -> list[tuple[Literal, ...]] |
     choices = [list(_choices(condition)) for condition in conditions]
     if any(None in found for found in choices) or prod(map(len, choices)) > MOST_RULES:
         return None
-    return [
+    found = [
         tuple(dict.fromkeys(literal for literals in choice for literal in literals or ()))
         for choice in product(*choices)
     ]
+    return [one for one in found if not any(map(_is_of_null, one))] or found
+
+
+def _is_of_null(literal: Literal) -> bool:
+    return isinstance(literal, Comparison) and Constant(None) in (literal.left, literal.right)
 
 
 def _choices(condition: Condition) -> Iterator[tuple[Literal, ...] | None]:

@@ -11,7 +11,7 @@ from selfmaint.api.garbage import seldom_collected
 from selfmaint.api.moved import moved
 from selfmaint.api.over_views import of_views_below, with_views_below, with_what_is_not_run
 from selfmaint.api.update import Update, require_update
-from selfmaint.api.validate import require_possible
+from selfmaint.api.validate import require_possible_update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.evaluation import foresee
 from selfmaint.decide.knowledge import Knowledge
@@ -103,7 +103,7 @@ def check(
     parts = [part for view in with_views_below(catalog, chosen) for part in catalog.parts(view)]
     known = decision.knowledge(warehouse.engine, facts, situation)
     foresee(known, parts, maintained=False)
-    require_possible(warehouse, facts, situation, update.files, full=full)
+    require_possible_update(warehouse, facts, situation, update, full=full)
     found = decided(known, parts)
     verdicts = of_views_below(catalog, of_unions(catalog, found))
     if warehouse.engine.name == EngineKind.DUCKDB:

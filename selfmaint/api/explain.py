@@ -28,7 +28,7 @@ from selfmaint.api.garbage import seldom_collected
 from selfmaint.api.moved import moved
 from selfmaint.api.over_views import of_views_below, with_views_below
 from selfmaint.api.update import Update
-from selfmaint.api.validate import require_possible
+from selfmaint.api.validate import require_possible_update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.at_hand import tests_at_hand
 from selfmaint.decide.counterexample import NotConfirmedError, counterexample, holds
@@ -198,7 +198,7 @@ def explain(
     parts = catalog.parts(asked)
     decision = warehouse.decision_within(budget_s, PATIENCE)
     facts, situation = warehouse.given(update)
-    require_possible(warehouse, facts, situation, update.files)
+    require_possible_update(warehouse, facts, situation, update)
     turned = moved(warehouse)
     if turned is not None and view in turned.names:
         undecided = Undecided(view, (turned.why,))

@@ -23,7 +23,7 @@ from selfmaint.api.others import Others
 from selfmaint.api.over_views import of_views_below, what_is_below
 from selfmaint.api.recompute import not_followed, require_not_strict
 from selfmaint.api.update import Update
-from selfmaint.api.validate import require_alike, require_possible
+from selfmaint.api.validate import require_alike, require_possible_update
 from selfmaint.api.verify import Difference, differences, require_sources
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.evaluation import foresee, joins_many
@@ -342,7 +342,7 @@ def _decided(
     progress("checking the update against what is known")
     known = warehouse.decision.knowledge(warehouse.engine, facts, situation)
     foresee(known, known.catalog.views, maintained=True)
-    require_possible(warehouse, facts, situation, update.files, full=full)
+    require_possible_update(warehouse, facts, situation, update, full=full)
     progress("deciding")
     known = with_enough(known, known.catalog.views)
     found = decided(known, known.catalog.views, sample=SHOWN_WITNESSES)

@@ -11,12 +11,13 @@ from datalog.model import ColumnType, Predicate, Version
 from selfmaint.api.families import of_views, value_types
 from selfmaint.api.file_settings import EngineKind
 from selfmaint.api.platform import platform_of
+from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.canonical import all_contributions
 from selfmaint.canonical.consistency import check_program, checks
 from selfmaint.canonical.constraint_checks import Check
 from selfmaint.engine.protocol import D, Facts
-from selfmaint.errors import Code, InputError
+from selfmaint.errors import Code, InputError, input_error
 from selfmaint.warehouse.base_relations import shown_rows
 from selfmaint.warehouse.situation import Situation
 
@@ -79,6 +80,36 @@ def require_possible(
             )
     if found:
         raise InputError(found)
+
+
+def require_possible_update(
+    warehouse: Warehouse[D], facts: Facts[D], situation: Situation, update: Update[D], *, full: bool = False
+) -> None:
+    """The same of an update: of one that the store has already, it is said that it has.
+
+    Raises:
+        InputError: those of `require_possible`; SM409.
+    """
+    try:
+        require_possible(warehouse, facts, situation, update.files, full=full)
+    except InputError:
+        require_new(warehouse, update)
+        raise
+
+
+def require_new(warehouse: Warehouse[Any], update: Update[Any]) -> None:
+    """Refuses an update that the store has already.
+
+    Raises:
+        InputError: SM409.
+    """
+    before = None if warehouse.store is None else warehouse.store.committed(update)
+    if before is not None:
+        raise input_error(
+            Code.COMMITTED,
+            f"this update was committed before, in snapshot {before}",
+            "nothing is to be done; `as_of` looks at the state before it, and `selfmaint history` lists them",
+        )
 
 
 def require_alike(warehouse: Warehouse[D], facts: Facts[D]) -> None:

@@ -72,3 +72,15 @@ def relations_of(catalog: Catalog, view: View) -> tuple[str, ...]:
         names = [atom.predicate.name for atom in view.body]
     names += sorted(reads(catalog)[view.name])
     return tuple(dict.fromkeys(name for name in names if name in catalog.relations))
+
+
+def closure(catalog: Catalog, view: View) -> tuple[str, ...]:
+    """The base relations of a view and those that foreign keys lead to from them."""
+    found = dict.fromkeys(relations_of(catalog, view))
+    waiting = list(found)
+    while waiting:
+        for reference in catalog.relations[waiting.pop(0)].references:
+            if reference.target not in found:
+                found[reference.target] = None
+                waiting.append(reference.target)
+    return tuple(found)

@@ -87,6 +87,17 @@ class Example:
         names = {*self.first, *self.second}
         return frozenset(n for n in names if self.first.get(n, none) != self.second.get(n, none))
 
+    @property
+    def hidden(self) -> tuple[Atom, ...]:
+        """The rows that one of the databases has and the other has not."""
+        pairs = ((self.second, self.first), (self.first, self.second))
+        return tuple(
+            Atom(Predicate(name), tuple(map(Constant, row)))
+            for one, other in pairs
+            for name, rows in one.items()
+            for row in sorted(rows - other.get(name, frozenset()), key=repr)
+        )
+
     def facts(self, catalog: Catalog) -> Facts[frozenset[Row]]:
         """What is known in it: the views' contents, the update, and partial copies."""
         found: dict[Predicate, frozenset[Row]] = {

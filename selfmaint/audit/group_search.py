@@ -22,7 +22,6 @@ from datalog.evaluate import Evaluator
 from datalog.model import (
     AggregateFunction,
     Atom,
-    Constant,
     Literal,
     Predicate,
     Program,
@@ -119,7 +118,7 @@ class GroupSearch:
             return Always(len(rules))
         tried = () if first is None else chain([first], islice(firing, _TRIED - 1))
         example = None if self.quick else self._example(tried, change, situation)
-        return Unclear(tuple(reasons)) if example is None else Depends(example, _hidden(example))
+        return Unclear(tuple(reasons)) if example is None else Depends(example, example.hidden)
 
     def _open(self, change: Change, situation: Situation) -> Iterator[str]:
         """What may be open although the core rows that are gained and lost are determined."""
@@ -182,17 +181,6 @@ class GroupSearch:
                 return replay.shrunk(found)
         self.evaluation.contents({})
         return None
-
-
-def _hidden(example: Example) -> tuple[Atom, ...]:
-    """The rows that one of the databases has and the other has not."""
-    pairs = ((example.second, example.first), (example.first, example.second))
-    return tuple(
-        Atom(Predicate(name), tuple(map(Constant, row)))
-        for one, other in pairs
-        for name, rows in one.items()
-        for row in sorted(rows - other.get(name, frozenset()), key=repr)
-    )
 
 
 @dataclass(frozen=True)

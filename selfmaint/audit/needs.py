@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from datalog.budget import left
-from selfmaint.audit.changes import Change, Kind, relations_of
+from selfmaint.audit.changes import Change, Kind, closure, relations_of
 from selfmaint.audit.example import Always, Depends, Outcome, Unclear
 from selfmaint.audit.search import Search
-from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.catalog import View
 
 _COST = 1.0
 """Of looking up one key of a relation, where nothing is said."""
@@ -98,18 +98,6 @@ def _extended(
     """Sets with one more name, without those that a smaller one that suffices makes needless."""
     more = {subset | {name} for name in names for subset in subsets}
     return {subset for subset in more if not any(smaller <= subset for smaller in found)}
-
-
-def closure(catalog: Catalog, view: View) -> tuple[str, ...]:
-    """The base relations of a view and those that foreign keys lead to from them."""
-    found = dict.fromkeys(relations_of(catalog, view))
-    waiting = list(found)
-    while waiting:
-        for reference in catalog.relations[waiting.pop(0)].references:
-            if reference.target not in found:
-                found[reference.target] = None
-                waiting.append(reference.target)
-    return tuple(found)
 
 
 @dataclass(frozen=True)

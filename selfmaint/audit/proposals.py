@@ -32,7 +32,7 @@ from datalog.model import (
     ViewDefinition,
     variables_of,
 )
-from selfmaint.audit.needs import closure
+from selfmaint.audit.changes import closure
 from selfmaint.errors import InputError
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, GroupedView, View, catalog, with_inexact_sums
 

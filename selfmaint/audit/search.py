@@ -13,7 +13,8 @@
 4. Views of which only the text is known are left out: knowing more only leaves fewer databases.
 5. Parts of a warehouse that share nothing are searched each on its own, and what stored aggregates say is left out.
 
-"Depends" rests on an example that is held against the definition (`example.py`), and on which the test fails.
+"Depends" rests on an example that is held against the definition (`example.py`), and on which the test fails; for
+views that have no such test, on one that is found among small databases (`small_examples.py`).
 
 Conditions of exactness of a part:
 
@@ -27,6 +28,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -40,6 +42,8 @@ from selfmaint.audit.choices import Choices
 from selfmaint.audit.example import Always, Depends, Outcome, Replay, Unclear
 from selfmaint.audit.fewest import Fewest
 from selfmaint.audit.group_search import GroupSearch
+from selfmaint.audit.small_examples import small_example
+from selfmaint.audit.unmatched import is_always_told
 from selfmaint.audit.unread import leaves_unread
 from selfmaint.countermodel.databases import Evaluation
 from selfmaint.decide.decision import Decision
@@ -214,7 +218,7 @@ class Search:
                         if self.leaves_unread(view, change)
                         else self._inherited(view, change)
                         or self._shown(view, change)
-                        or self._searched(view, change)
+                        or self._with_example(view, change, self._searched(view, change))
                     )
             except BudgetSpentError:
                 self._found[key] = Unclear((str(BudgetSpentError(what, self.budget_s)),))
@@ -288,13 +292,25 @@ class Search:
             depends, is_never=not isinstance(view, GroupedView) and self._cell(view, change).is_seen_never
         )
 
+    def _with_example(self, view: View, change: Change, outcome: Outcome) -> Outcome:
+        """What was found, or an example among small databases where that says nothing of a change."""
+        more = self.known.present or self.known.absent or self.known.readable
+        if not isinstance(outcome, Unclear) or change.kind is Kind.ANY or self.quick or more:
+            return outcome
+        with suppress(BudgetSpentError):
+            replay = Replay(self.evaluation, change.situation(self.catalog, self.known), change)
+            example = small_example(view, replay)
+            return outcome if example is None else Depends(example, example.hidden)
+        return outcome
+
     def _searched(self, view: View, change: Change) -> Outcome:
         if isinstance(view, GroupedView):
             return self._groups(view).outcome(change, change.situation(self.catalog, self.known))
         if view.name in self.catalog.summands:
             return self._summed(view, change)
         if view.limitation is not None:
-            return Unclear((str(view.limitation),))
+            is_told = is_always_told(self.catalog, view, change.situation(self.catalog, self.known))
+            return Always() if is_told else Unclear((str(view.limitation),))
         if any(isinstance(v.definition, OpaqueView) for v in self.catalog.views):
             return self._among_texts(view, change)
         cell = self._cell(view, change)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from selfmaint.api.check import check as decide
 from selfmaint.api.update import Update
+from selfmaint.api.validate import require_new
 from selfmaint.api.warehouse import Warehouse
-from selfmaint.cli.inputs import cross_examination, require_new, using
+from selfmaint.cli.inputs import cross_examination, using
 from selfmaint.cli.options import (
     AS_OF,
     BUDGET,

@@ -10,9 +10,10 @@ from typing import Any
 from selfmaint.api.explain import Explanation
 from selfmaint.api.explain import explain as explained
 from selfmaint.api.update import Update
+from selfmaint.api.validate import require_new
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.cli.app import UsageError
-from selfmaint.cli.inputs import require_new, using
+from selfmaint.cli.inputs import using
 from selfmaint.cli.options import AS_OF, BUDGET, FORMAT, SEARCH, UPDATE, VERBOSE, option, switch
 from selfmaint.cli.output import Format, print_json, print_text, progressing, reporting
 from selfmaint.report.errors import code_page

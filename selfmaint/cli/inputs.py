@@ -120,21 +120,6 @@ def without_pandas() -> Iterator[None]:
         sys.meta_path.remove(finder)
 
 
-def require_new(warehouse: Warehouse[Any], update: Update[Any]) -> None:
-    """Refuses an update that the store has already.
-
-    Raises:
-        InputError: SM409.
-    """
-    before = None if warehouse.store is None else warehouse.store.committed(update)
-    if before is not None:
-        raise input_error(
-            Code.COMMITTED,
-            f"this update was committed before, in snapshot {before}",
-            "`--as-of` looks at the state before it: `selfmaint history` lists them",
-        )
-
-
 def _from_feed(
     file: WarehouseFile, given: Namespace, progress: Callable[[str], None]
 ) -> Callable[[Warehouse[Any]], Update[Any]]:

@@ -37,7 +37,7 @@ from datalog.model import (
 )
 from datalog.order import assign
 from selfmaint.countermodel.databases import Rows
-from selfmaint.countermodel.model_check import Given, why_not
+from selfmaint.countermodel.model_check import Given, may_repeat, why_not
 from selfmaint.countermodel.values import NUMBER, fresh_value
 from selfmaint.possible.cut import Cut
 from selfmaint.possible.encoding import BEFORE, MOST_GROUND_RULES, Encoding, TooLargeError
@@ -226,6 +226,8 @@ class NewStates:
 
     def of(self, view: View) -> Answer:
         """Whether the view's state after the update is determined, and what it is."""
+        if may_repeat(view):
+            return Open(MAY_REPEAT, is_final=True)
         if self.cut is not None and view.name in self.cut.may_lose:
             return Open(TOO_MANY_LOST, "rows", is_final=True)
         if self._first is None:
@@ -333,6 +335,7 @@ class NewStates:
         return state - (before - self.stored(view))
 
 
+MAY_REPEAT = "whether a row of it stands twice is not told"
 TOO_MANY_LOST = "more rows of it could be lost than are searched"
 TOO_MANY_LIKE = "more rows of it are like those gained than are searched"
 _NO_VALUES = "the databases found do not explain what is known of views of other classes, or of types"

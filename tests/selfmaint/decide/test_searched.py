@@ -36,6 +36,18 @@ def warehouse(program: str, **contents: frozenset[Row]) -> Warehouse[frozenset[R
     return build(program, contents, MemoryEngine())
 
 
+@pytest.mark.parametrize("never", ["a in (3, null)", "a = 3 or a = null", "a not in (3, null) or a = 3"])
+def test_what_compares_with_null_is_no_alternative(never: str) -> None:
+    table = "create table r (id int primary key, a int, b int);"
+    program = f"{table} create view v as select * from r where {never} or b > 2;"
+    here = build(program, {"v": rows((7, 3, 9))}, MemoryEngine())
+    inserted, deleted = rows((8, 3, 1), (9, 5, None)), rows((7, 3, 9))
+    update = Update({"r": inserted}, {"r": deleted}, effective=True)
+    assert isinstance(here.check(update)["v"], SelfMaintainable)
+    delta = here.maintain(update, strict=True).deltas["v"]
+    assert (delta.gained, delta.lost) == (rows((8, 3, 1)), deleted)
+
+
 def test_two_databases_are_shown() -> None:
     here = warehouse(TWO_STEPS, v=rows(("d", "c")))
     found = explain(here, Update({"s": rows(("a", "b"))}), "v")

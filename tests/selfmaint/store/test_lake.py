@@ -247,6 +247,9 @@ def test_the_same_update_again_does_nothing_and_says_so(shop: Shop) -> None:
         given = selfmaint.Update.from_files(warehouse, update)
         assert warehouse.store is not None
         assert warehouse.store.committed(given) is not None
+        for ask in (warehouse.check, warehouse.maintain):
+            with pytest.raises(selfmaint.InputError, match=r"SM409.*committed before, in snapshot"):
+                ask(given)
 
 
 def test_an_id_is_remembered_behind_other_updates_and_files_are_not(shop: Shop) -> None:
