@@ -16,11 +16,13 @@ if no row of the update is read. So it does, effective or not, where nothing of 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from datalog.model import (
     Atom,
     Literal,
     Negation,
+    NullTest,
     OpaqueView,
     Predicate,
     Program,
@@ -33,6 +35,7 @@ from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.own_columns import SIDES
 from selfmaint.decide.rows_read import Part, rows_read
 from selfmaint.engine.protocol import D
+from selfmaint.warehouse.base_relations import BaseRelation
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.constraints import Reference
 from selfmaint.warehouse.reads import reads
@@ -97,7 +100,7 @@ def _rules(
             yield _alone(catalog, head, side, other, reference, changed)
             alone.append(Negation((Atom(head, tuple(terms[i] for i in reference.target_columns)),)))
         read.append((part.atom.of(side), *part.tests, *alone))
-    kept = catalog.relations[name].with_key(part.columns) if len(sides) > 1 else None
+    kept = _with_key(catalog.relations[name], part) if len(sides) > 1 else None
     if kept is None:
         yield from (Rule(Atom(goal, ()), body) for goal, body in zip(moved, read, strict=True))
         return
@@ -106,6 +109,13 @@ def _rules(
     yield from map(Rule, held, read)
     for goal, one, its in zip(moved, held, held[::-1], strict=True):
         yield Rule(Atom(goal, ()), (one, Negation((its,))))
+
+
+def _with_key(relation: BaseRelation, part: Part) -> tuple[int, ...] | None:
+    """The columns that are read and a key of the rows that are: where they are not null, a UNIQUE is one, too."""
+    tested = {t.term for t in part.tests if isinstance(t, NullTest) and t.negated}
+    some = frozenset(i for i, term in enumerate(part.atom.terms) if term in tested)
+    return replace(relation, nullable=relation.nullable - some).with_key(part.columns)
 
 
 def _alone(

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from datalog.model import Predicate, Row, Version
 from selfmaint.api.programs import catalog_of
+from selfmaint.api.update import Update
+from selfmaint.api.warehouse import build
 from selfmaint.decide.decision import Decision
 from selfmaint.decide.unread_columns import untouched
 from selfmaint.engine.memory import MemoryEngine
@@ -109,3 +111,20 @@ def test_a_view_kept_as_text_stays_where_what_it_reads_does() -> None:
     known = Decision(made).knowledge(MemoryEngine(), Facts(facts), Situation.of(facts))
     said = untouched(known, made.views)
     assert said == {"w"}
+
+
+def test_rows_that_are_not_null_are_told_apart_by_unique_columns() -> None:
+    """Of rows without the value any number may be equal; no join meets them."""
+    program = """CREATE TABLE s (h INT UNIQUE, d INT NOT NULL);
+    CREATE TABLE r (k INT PRIMARY KEY, a INT NOT NULL, h INT);
+    CREATE VIEW v AS SELECT r.a, COUNT(DISTINCT r.k % 2) AS n FROM r JOIN s ON r.h = s.h GROUP BY r.a;
+    """
+    made = build(program, {"v": frozenset({(5, 1)})}, MemoryEngine())
+
+    def is_same(deleted: set[Row], inserted: set[Row]) -> bool:
+        update = Update({"s": frozenset(inserted)}, {"s": frozenset(deleted)}, effective=True)
+        return bool(made.check(update)["v"])
+
+    assert is_same({(2, 3)}, {(2, 4)})
+    assert is_same({(2, 3), (None, 1)}, {(2, 4), (None, 2)})
+    assert not is_same({(2, 3)}, {(7, 3)})
