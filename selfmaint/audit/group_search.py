@@ -117,7 +117,10 @@ class GroupSearch:
         if not reasons:
             return Always(len(rules))
         tried = () if first is None else chain([first], islice(firing, _TRIED - 1))
-        example = None if self.quick else self._example(tried, change, situation)
+        try:
+            example = None if self.quick else self._example(tried, change, situation)
+        except CannotEvaluateError as error:
+            return Unclear((*reasons, str(error)))
         return Unclear(tuple(reasons)) if example is None else Depends(example, example.hidden)
 
     def _open(self, change: Change, situation: Situation) -> Iterator[str]:

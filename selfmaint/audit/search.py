@@ -215,7 +215,7 @@ class Search:
                 with limit(min(self.budget_s, left() * SHARE), what):
                     self._found[key] = (
                         Always()
-                        if self.leaves_unread(view, change)
+                        if self.leaves_unread(view, change) or self._is_over_whole(view, change)
                         else self._inherited(view, change)
                         or self._shown(view, change)
                         or self._with_example(view, change, self._searched(view, change))
@@ -247,6 +247,10 @@ class Search:
     def leaves_unread(self, view: View, change: Change) -> bool:
         """Whether a kind of change changes nothing of what a view reads."""
         return leaves_unread(self.catalog, view, change, effective=self.known.effective)
+
+    def _is_over_whole(self, view: View, change: Change) -> bool:
+        """Whether all rows of what a view reads are known, and so is what it becomes, whatever changes."""
+        return self.decision.is_over_whole(view, change.situation(self.catalog, self.known))
 
     def _inherited(self, view: View, change: Change) -> Outcome | None:
         """What follows from a verdict on a wider kind of change: always; or its example, if it is of this kind."""

@@ -12,8 +12,9 @@ from random import Random
 import pytest
 
 from datalog.syntax import parse_program
+from selfmaint.api.programs import catalog_of
 from selfmaint.audit.changes import ANYTHING, Change, Kind
-from selfmaint.audit.example import Always, Depends
+from selfmaint.audit.example import Always, Depends, Unclear
 from selfmaint.audit.search import Search
 from selfmaint.warehouse.catalog import catalog
 from selfmaint.warehouse.situation import Situation
@@ -70,6 +71,31 @@ def always_holds(schema: Schema, random: Random) -> int:
                     found += 1
                     assert len(question.states[view.name]) == 1, (schema.text, view.name, change, question)
     return found
+
+
+@pytest.mark.parametrize(
+    "measures", ["sum(fare)", "max(fare)", "count(*), sum(fare), avg(fare)", "min(fare), count(fare)"]
+)
+def test_groups_of_a_table_that_a_view_tells_always_follow(measures: str) -> None:
+    """No count says whether a group or a sum of it goes: its rows do, as `check` says on any data."""
+    table = "create table ride (id int primary key, status int not null, fare int);"
+    grouped = f"create view v as select status, {measures} from ride group by status;"
+    told = catalog_of(f"{table} create view rides as select * from ride; {grouped}")
+    search = Search(told, Situation(effective=True))
+    assert isinstance(search.outcome(told.view("v"), ANYTHING), Always)
+    alone = catalog_of(f"{table} {grouped}")
+    assert not isinstance(Search(alone, Situation(effective=True)).outcome(alone.view("v"), ANYTHING), Always)
+
+
+def test_what_a_group_leaves_open_is_said_beside_a_text() -> None:
+    made = catalog_of(
+        """create table ride (id int primary key, status int not null, fare int);
+        create view v as select status, count(*) as n, sum(fare) as s from ride group by status;
+        create view w as select id, sum(fare) over (order by rand()) as s from ride;"""
+    )
+    outcome = Search(made, Situation(effective=True)).outcome(made.view("v"), Change(Kind.DELETE, "ride"))
+    assert isinstance(outcome, Unclear)
+    assert "may be the sum of no value" in outcome.reasons[0]
 
 
 def test_a_row_that_only_a_group_proves_is_in_the_least_warehouse() -> None:
