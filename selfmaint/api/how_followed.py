@@ -42,8 +42,9 @@ def tables_of_views(schema: Catalog) -> dict[str, Table]:
     found = {}
     for view in schema.views:
         if isinstance(view, GroupedView) and not view.is_counted:
-            plain = set(view.grouped.group_terms)
             types = output_types(view, schema.relations)
+            plain = {i for i in view.grouped.columns if (kind := types[i]) and not kind.name.has_signed_zeros}
+            plain |= set(view.grouped.group_terms)
         elif view.limitation is None and not view.is_counted and not view.unchanging:
             plain = set(range(len(view.head.terms)))
             known = variable_types(view.body, schema.relations)

@@ -17,6 +17,7 @@ import selfmaint
 from datalog.model import ANY, ColumnType, OpaqueView, TypeName, ViewDefinition
 from selfmaint.api.columns import columns_of
 from selfmaint.api.maintain import new_contents
+from selfmaint.api.over_views import what_is_below
 from selfmaint.api.platform import platform_of, with_counts
 from selfmaint.api.programs import catalog_of
 from selfmaint.api.warehouse import Warehouse
@@ -403,3 +404,19 @@ create view w as select a, n from v where n > 1;"""
     assert made.warnings_of(["plain", "unknown"]) == ()
     assert made.warnings_of(["w"]) == tuple(made.warnings)
     assert len(made.warnings_of(["v"])) == len([one for one in places if one == (3, 13)])
+
+
+@pytest.mark.parametrize(
+    ("by", "is_told"),
+    [("cast(at as date)", True), ("coalesce(a, 0)", True), ("a", True), ("cast(rate as double) + 1", False)],
+)
+def test_an_order_by_what_groups_are_of_tells_all_of_them_apart(by: str, is_told: bool) -> None:
+    """So the query over the helper has one result; of doubles 0.0 and -0.0 are one group."""
+    made = catalog_of(
+        f"""create table r (id int primary key, at timestamp not null, a int, rate float);
+        create view v as select g, row_number() over (order by g) as n, sum(t) over (
+            order by g rows between 6 preceding and current row) as s
+            from (select {by} as g, sum(id) as t from r group by {by}) as of_g;""",
+        helpers=True,
+    )
+    assert (what_is_below(made, made.view("v")) is not None) == is_told
