@@ -43,7 +43,7 @@ class AuditReport:
         advice: what to add so that more of them are "always".
         loss: what breaks without some base relations; None if that was not asked.
         cut: the views for which the budget was spent before all advice was tried.
-        helpers: those that the lake keeps, or of undecided views those that a lake could keep.
+        helpers: those that the lake keeps, or of views that do not always follow those that a lake could keep.
     """
 
     audit: Audit

@@ -143,12 +143,12 @@ def _options(given: Namespace, file: WarehouseFile, progress: Callable[[str], No
 
 
 def _helpers(given: Namespace, file: WarehouseFile, report: AuditReport) -> tuple[Helper, ...]:
-    """The helpers of the views; where a store keeps none, those that undecided views would have."""
+    """The helpers of the views; where a store keeps none, those that views which do not always follow would have."""
     if not given.advice:
         return ()
     if file.catalog.helpers:
         return helpers(file.catalog)
-    left = {its.view.name for its in report.audit.views if word(its.anything.any) == "undecided"}
+    left = {its.view.name for its in report.audit.views if word(its.anything.any) != "always"}
     return tuple(one for one in possible_helpers(given.warehouse) if one.of in left) if left else ()
 
 

@@ -340,3 +340,15 @@ def test_the_audit_says_which_views_a_lake_could_keep_helpers_for(tmp_path: Path
     lake = text[: text.index("[")] + '[store]\nkind = "lake"\npath = "lake"\nhelpers = true\n'
     toml.write_text(lake, encoding="utf-8")
     assert "the lake keeps helpers" in run("audit", str(toml)).stdout
+
+
+def test_helpers_are_named_beside_an_example_too(tmp_path: Path) -> None:
+    (tmp_path / "views.sql").write_text(
+        "CREATE TABLE sale (id INT PRIMARY KEY, shop INT NOT NULL);\n"
+        "CREATE VIEW busy AS SELECT shop, COUNT(*) AS n FROM sale GROUP BY shop HAVING COUNT(*) > 2;\n",
+        encoding="utf-8",
+    )
+    toml = tmp_path / "w.toml"
+    toml.write_text('program = "views.sql"\n[views.busy]\npath = "b.csv"\n', encoding="utf-8")
+    said = run("audit", str(toml), "--effective").stdout
+    assert said.index("busy: depends") < said.index("in one case only") < said.index("`helpers = true`")
