@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 
 from datalog.budget import BudgetSpentError, limit
 from datalog.model import OpaqueView, Program, Rule
 from selfmaint.canonical import Contribution, contributions
 from selfmaint.canonical.rules import known_rules, wholly_known
 from selfmaint.canonical.support import Support
+from selfmaint.decide.begun import Begun
 from selfmaint.decide.instances import Instance, plain_instance
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.new_facts import NewFacts
@@ -31,6 +33,9 @@ from selfmaint.warehouse.own_relations import OwnRelation, OwnSchema, own_relati
 from selfmaint.warehouse.reads import reads
 from selfmaint.warehouse.situation import Situation
 
+_PART = 32
+"""Of so many sets J rules are made at a time: where views group no J is compared with others (`Dominance`)."""
+
 
 @dataclass
 class Decision:
@@ -47,13 +52,13 @@ class Decision:
     budget_s: float = math.inf
     search: SearchBudget = DEFAULT_SEARCH
     patience: float = 1.0
-    _surviving: dict[str, tuple[NewFacts, ...]] = field(default_factory=dict)
-    _anchored: dict[str, tuple[str, tuple[NewFacts, ...]]] = field(default_factory=dict)
+    _surviving: dict[str, Begun[NewFacts]] = field(default_factory=dict)
+    _anchored: dict[str, tuple[str, Begun[NewFacts]]] = field(default_factory=dict)
     _instances: dict[str, Instance] = field(default_factory=dict)
     _known: dict[Situation, tuple[Rule, ...]] = field(default_factory=dict)
     _support: dict[Situation, Support] = field(default_factory=dict)
     _whole: dict[Situation, frozenset[str]] = field(default_factory=dict)
-    _rules: dict[tuple[str, Situation], tuple[DependsRules, ...]] = field(default_factory=dict)
+    _rules: dict[tuple[str, Situation], Begun[DependsRules]] = field(default_factory=dict)
     _spent: dict[str, float] = field(default_factory=dict)
     _own: dict[frozenset[str], dict[str, tuple[OwnRelation, ...]]] = field(default_factory=dict)
     _over_own: dict[object, tuple[OwnSchema, Decision]] = field(default_factory=dict)
@@ -94,14 +99,18 @@ class Decision:
 
     def surviving(self, view: View) -> tuple[NewFacts, ...]:
         """The sets J that the rules do not rule out; none for a view of a limited class."""
+        with self._budget(view):
+            return self._all_surviving(view).all
+
+    def _all_surviving(self, view: View) -> Begun[NewFacts]:
         if view.name not in self._surviving:
-            with self._budget(view):
-                self._surviving[view.name] = (
-                    () if view.decided.limitation else surviving(self.catalog, view.decided)
-                )
+            none = view.decided.limitation is not None
+            self._surviving[view.name] = Begun(
+                lambda: iter(()) if none else surviving(self.catalog, view.decided)
+            )
         return self._surviving[view.name]
 
-    def _asked(self, view: View, situation: Situation) -> tuple[NewFacts, ...]:
+    def _asked(self, view: View, situation: Situation) -> Begun[NewFacts]:
         """The sets J that a test may ask for in the situation: all, if others were asked for before.
 
         Which these are is settled when they are first asked for: their numbers tell them apart (`ruled_out`).
@@ -109,11 +118,15 @@ class Decision:
         changed = _changed(view, situation)
         anchors = [a.predicate.name for a in view.decided.body if a.predicate.name in changed]
         if len(anchors) > 1 or view.decided.limitation:
-            return self.surviving(view)
+            return self._all_surviving(view)
         if view.name not in self._anchored and view.name not in self._surviving:
-            self._anchored[view.name] = anchors[0], surviving(self.catalog, view.decided, anchors[0])
-        anchor, found = self._anchored.get(view.name, (None, ()))
-        return found if anchor == anchors[0] else self.surviving(view)
+            found = Begun(lambda: surviving(self.catalog, view.decided, anchors[0]))
+            self._anchored[view.name] = anchors[0], found
+        if view.name in self._anchored:
+            anchor, found = self._anchored[view.name]
+            if anchor == anchors[0]:
+                return found
+        return self._all_surviving(view)
 
     def plain_instance(self, view: View) -> Instance:
         """The view's body as it is, with what contradicts new facts for it."""
@@ -129,17 +142,34 @@ class Decision:
         Raises:
             BudgetSpentError: finding them takes longer than it may.
         """
+        if not _is_touched(view, situation):
+            return ()
+        with self._budget(view, part):
+            return self._tests(view, situation).all
+
+    def first_tests(self, view: View, situation: Situation, number: int) -> tuple[DependsRules, ...]:
+        """The first entries of `depends`, at most so many.
+
+        Raises:
+            BudgetSpentError: finding them takes longer than it may.
+        """
+        if not _is_touched(view, situation):
+            return ()
+        with self._budget(view):
+            return self._tests(view, situation).first(number)
+
+    def _tests(self, view: View, situation: Situation) -> Begun[DependsRules]:
         key = (view.name, situation)
-        if key not in self._rules and not _is_touched(view, situation):
-            self._rules[key] = ()
         if key not in self._rules:
-            with self._budget(view, part):
-                sets = self._asked(view, situation)
-                rules = depends_rules(self.catalog, situation, sets)
-                if isinstance(view, GroupedView):
-                    rules += losing_rules(self.catalog, situation, sets)
-            self._rules[key] = rules
+            self._rules[key] = Begun(lambda: self._rules_of(view, situation))
         return self._rules[key]
+
+    def _rules_of(self, view: View, situation: Situation) -> Iterator[DependsRules]:
+        sets = iter(self._asked(view, situation))
+        while part := list(islice(sets, _PART if self.catalog.grouped_views else None)):
+            yield from depends_rules(self.catalog, situation, part)
+            if isinstance(view, GroupedView):
+                yield from losing_rules(self.catalog, situation, part)
 
     def over_own_relations(self, view: View, situation: Situation) -> tuple[OwnSchema, Decision] | None:
         """A schema in which a view is over relations of its own, and the decision there: one for all views over these.
@@ -171,6 +201,16 @@ class Decision:
         """The decision with the groups of views that leave some out by their HAVING, in place of these views."""
         views = tuple(view.shown_groups or view for view in self.catalog.views)
         return Decision(replace(self.catalog, views=views), self.budget_s)
+
+    def has_more_tests(self, views: Iterable[View], situation: Situation, most: int) -> bool:
+        """Whether some views have more than so many tests together, without those whose budget is spent before."""
+        left = most
+        for view in views:
+            with suppress(BudgetSpentError):
+                left -= len(self.first_tests(view, situation, 1 + left))
+            if left < 0:
+                return True
+        return False
 
     def has_rules(self, view: View, situation: Situation) -> bool:
         """Whether the rules of a view's test are found within the budget."""
@@ -230,14 +270,18 @@ class Decision:
 
         All groups that an effective update changes are computed from core rows, if need be (`maintain/groups.py`).
         """
-        if situation not in self._whole:
-            known = wholly_known(self.catalog, situation, self.contributions)
-            self._whole[situation] = known | situation.wholly_known
         is_rule, body = view.limitation is None, view.body
         if isinstance(view, GroupedView):
             is_rule, body = situation.effective and not view.grouped.is_hidden, view.core.body
         names = (atom.predicate.name for atom in body)
-        return is_rule and not view.unchanging and self._whole[situation].issuperset(names)
+        return is_rule and not view.unchanging and self.whole(situation).issuperset(names)
+
+    def whole(self, situation: Situation) -> frozenset[str]:
+        """The relations all of whose rows are known."""
+        if situation not in self._whole:
+            known = wholly_known(self.catalog, situation, self.contributions)
+            self._whole[situation] = known | situation.wholly_known
+        return self._whole[situation]
 
     def is_exact(self, situation: Situation) -> bool:
         """Whether keys and foreign keys are decided with exactly: where updates are effective."""

@@ -41,8 +41,11 @@ FORESEEN_SHARE = 0.02
 
 T = TypeVar("T")
 
-_FIRST_TESTS = 6
-"""So many J's of a view are asked before the others, where one that has a row is enough."""
+_FIRST_TESTS = 64, 512
+"""So many J's of a view are asked before more are found, where one that has a row is enough."""
+
+_SHORTEST_TESTS = 8
+"""So many of these are asked first, where there are twice as many: those that join least have a row most often."""
 
 MOST_JOINED = 20_000
 """Of a test whose joins have more rows no witness is looked at, where a few would do."""
@@ -59,9 +62,23 @@ def tested(
 ) -> dict[str, tuple[Sampled[D], BudgetSpentError | None]]:
     """For each view the J's whose tests have rows, and which budget was spent before all of them were known.
 
-    Where all views at once take too long, or their tests are many, each view has a try of its own.
+    Where all views at once take too long, or their tests are many, each view has a try of its own. Where no test could
+    prove a "no", one that has a row will do (`failing_first`).
     """
-    return _in_parts(known, views, lambda rules: _failing_of(known, rules, MOST_JOINED))
+    decision, situation = known.decision, known.situation
+    first = failing_first(known, [view for view in views if decision.doubts(view, situation, ())])
+    found = _in_parts(
+        known,
+        [view for view in views if view.name not in first],
+        lambda rules: _failing_of(known, rules, MOST_JOINED),
+    )
+    failing = [rule for rules in first.values() for rule in rules]
+    sampled: Sampled[D] = [(rule, None) for rule in failing]
+    with suppress(BudgetSpentError), limit(decision.budget_s, "looking at first tests"):
+        sampled = _failing_of(known, failing, MOST_JOINED)
+    for name in first:
+        found[name] = [one for one in sampled if one[0].new_facts.view.name == name], None
+    return found
 
 
 def passing(known: Knowledge[D], views: Sequence[View]) -> frozenset[str]:
@@ -71,8 +88,38 @@ def passing(known: Knowledge[D], views: Sequence[View]) -> frozenset[str]:
         failing = _nonempty(known, rules)
         return [(rule, None) for rule in rules if rule.goal in failing]
 
-    found = _in_parts(known, views, ask)
+    failing = failing_first(known, views)
+    found = _in_parts(known, [view for view in views if view.name not in failing], ask)
     return frozenset(name for name, (failing, spent) in found.items() if not failing and spent is None)
+
+
+def failing_first(known: Knowledge[D], views: Sequence[View]) -> dict[str, list[DependsRules]]:
+    """Those of some views that have many tests, of which one of the first has a row, with such tests.
+
+    The others are not found then, which would take long where views group.
+    """
+    held: dict[str, list[DependsRules]] = known.kept.setdefault(failing_first, {})
+    left = [v for v in views if v.name not in held and known.catalog.grouped_views and not _passes(known, v)]
+    held.update((view.name, []) for view in left)
+    for most in _FIRST_TESTS:
+        tests = {view.name: _first_tests(known, view, most) for view in left}
+        for part in (slice(_SHORTEST_TESTS), slice(_SHORTEST_TESTS, None)):
+            asked = [rule for name, rules in tests.items() if not held[name] for rule in rules[part]]
+            with suppress(BudgetSpentError), limit(known.decision.budget_s, "evaluating first tests"):
+                failing = _nonempty(known, asked)
+                for rule in (rule for rule in asked if rule.goal in failing):
+                    held[rule.new_facts.view.name].append(rule)
+        left = [view for view in left if not held[view.name] and len(tests[view.name]) == most]
+    return {view.name: rules for view in views if (rules := held.get(view.name))}
+
+
+def _first_tests(known: Knowledge[D], view: View, most: int) -> Sequence[DependsRules]:
+    """The first tests of a view that are not yet asked, those that join least first; none if there are few in all."""
+    with suppress(BudgetSpentError):
+        rules = known.decision.first_tests(view, known.situation, most)
+        if len(rules) > 2 * _SHORTEST_TESTS:
+            return sorted(rules, key=lambda one: min(map(len, one.positive)))
+    return ()
 
 
 def _in_parts(
@@ -139,10 +186,11 @@ def is_failing(known: Knowledge[D], view: View) -> bool:
     Raises:
         BudgetSpentError: it takes longer than it may.
     """
+    if failing_first(known, [view]):
+        return True
     rules = _asked(known, [view])
-    few, others = rules[:_FIRST_TESTS], rules[_FIRST_TESTS:]
     with limit(known.decision.budget_s, f"evaluating the test of {view.shown}"):
-        return bool(_nonempty(known, few)) or bool(_nonempty(known, others))
+        return bool(_nonempty(known, rules))
 
 
 def failing_rules(known: Knowledge[D], views: Sequence[View]) -> Failing[D]:
@@ -165,14 +213,17 @@ def sampled_rules(known: Knowledge[D], views: Sequence[View]) -> Sampled[D]:
 
 
 def failing_views(known: Knowledge[D], views: Sequence[View]) -> frozenset[str]:
-    """The names of those of some views whose tests have a row, all views in one go.
+    """The names of those of some views whose tests have a row, and of those of which finding them takes too long.
 
-    Raises:
-        BudgetSpentError: finding the tests takes longer than it may.
+    All views are asked in one go.
     """
-    rules = _asked(known, views)
+    first = failing_first(known, views)
+    left = [view for view in views if view.name not in first]
+    asked = [view for view in left if known.decision.has_rules(view, known.situation)]
+    rules = _asked(known, asked)
     failing = _nonempty(known, rules)
-    return frozenset(r.new_facts.view.name for r in rules if r.goal in failing)
+    unknown = (view.name for view in left if view not in asked)
+    return frozenset((*first, *unknown, *(r.new_facts.view.name for r in rules if r.goal in failing)))
 
 
 def joins_many(known: Knowledge[D], view: View) -> bool:

@@ -118,7 +118,7 @@ def _demand(view: GroupedView, way: Contradiction, instance: Instance, names: _N
 
 
 def with_groups(catalog: Catalog, candidate: NewFacts, found: Sequence[Demand]) -> Iterator[NewFacts]:
-    """The candidate with the groups that its facts are in, for each choice of what known facts add."""
+    """The candidate with the groups that its facts are in, for each choice of what known facts add: nothing first."""
     same = _made_equal(candidate)
     mine = tuple(d.under(same) if same else d for d in found if not d.facts & ~candidate.facts)
     stack = [(candidate, mine, 0, _SPLITS)]  # no recursion: it would go as deep as there are demands
@@ -131,7 +131,7 @@ def with_groups(catalog: Catalog, candidate: NewFacts, found: Sequence[Demand]) 
             yield chosen
             continue
         rest = waiting[:at] + waiting[at + 1 :]
-        for one, left in reversed(_ways(catalog, chosen, waiting[at], splits)):
+        for one, left in _ways(catalog, chosen, waiting[at], splits):
             stack.append((one, rest, at if one.fresh == fresh else 0, left))
 
 

@@ -21,7 +21,7 @@ from datalog.model import AggregateFunction
 from selfmaint.countermodel.model_check import is_evaluated
 from selfmaint.decide.anti_joins import UNMATCHED, Unmatched, anti_join_of
 from selfmaint.decide.decision import Decision
-from selfmaint.decide.evaluation import Sampled, is_failing, passing, tested
+from selfmaint.decide.evaluation import Sampled, failing_first, is_failing, passing, tested
 from selfmaint.decide.held_values import may_misfit
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.new_facts import NewFacts
@@ -344,12 +344,15 @@ def _verdict(known: Knowledge[D], view: View, failing: Sampled[D], found: tuple[
     doubts = decision.doubts(view, situation, sets) or may_misfit(decision.catalog, sets, some)
     if not doubts:
         return NotSelfMaintainable(view.name, found)
-    return Undecided(view.name, (*_untold(sets), *doubts), found)
+    return Undecided(view.name, (*_untold(known, view, sets), *doubts), found)
 
 
-def _untold(failing: Sequence[NewFacts]) -> Iterator[str]:
-    """What would tell: if all relations of the facts that may exist are wholly known, no test has a row."""
-    names = sorted({atom.predicate.name for one in failing for atom in one.atoms})
+def _untold(known: Knowledge[D], view: View, failing: Sequence[NewFacts]) -> Iterator[str]:
+    """What would tell: if relations of which each failing J has a fact are wholly known, no test has a row."""
+    found = {one.instance.body[j].predicate.name for one in failing for j in one.subgoals}
+    if failing_first(known, [view]):  # the other tests were not asked
+        found = {atom.predicate.name for atom in view.decided.body} - known.decision.whole(known.situation)
+    names = sorted(found)
     if 0 < len(names) <= _MOST_UNTOLD:
         shown = ", ".join(f"`{name}`" for name in names)
         copies = ", ".join(f"`SELECT * FROM {name}`" for name in names)  # noqa: S608 - to be read, not run

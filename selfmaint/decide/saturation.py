@@ -28,7 +28,7 @@ from datalog.model import (
     ground,
     variables_of,
 )
-from selfmaint.decide.evaluation import TOGETHER, failing_views, more_known, sampled_rules
+from selfmaint.decide.evaluation import TOGETHER, failing_first, failing_views, more_known, sampled_rules
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.room import Room, World, expanded
 from selfmaint.decide.selftest import DependsRules, told_subgoals
@@ -91,7 +91,9 @@ def _followed(known: Knowledge[D]) -> Knowledge[D]:
     decision = known.decision
     if not learns(known):
         return known
-    for view in known.catalog.views:
+    touched = _touched(known)
+    first = failing_first(known, touched)
+    for view in (view for view in touched if view.name not in first):
         decision.has_rules(view, known.situation)  # finding them has a budget of its own, for each view
     with suppress(BudgetSpentError), limit(decision.budget_s, _WHAT):
         return following(known)
@@ -114,9 +116,9 @@ def _learnt(known: Knowledge[D], but: Collection[str]) -> Knowledge[D]:
     """What is known with what failing tests tell; itself if that is no more."""
     decision, situation = known.decision, known.situation
     views = [view for view in known.catalog.views if view.name not in but]
-    views = [view for view in views if decision.has_rules(view, situation)]
-    if sum(len(decision.depends(view, situation)) for view in views) > TOGETHER:
+    if decision.has_more_tests(views, situation, TOGETHER):
         return known
+    views = [view for view in views if decision.has_rules(view, situation)]
     fetched = [
         (rules, None if rows is None else known.engine.fetch(rows, _WITNESSES))
         for rules, rows in sampled_rules(known, views)
@@ -197,11 +199,11 @@ def following(known: Knowledge[D]) -> Knowledge[D]:
     coarse = _touched(known)
     while coarse:
         followed = known.situation.followed
-        names = {name for view in coarse for name in finer[view.name]} - followed
-        asked = [*coarse, *(view for view in views if view.name in names and view not in coarse)]
-        determined = _determined(known, asked)
+        determined = _determined(known, coarse)
         coarse = [view for view in coarse if view.name not in determined]
         names = {name for view in coarse for name in finer[view.name]} - followed
+        asked = [view for view in views if view.name in names and view not in coarse]
+        determined |= _determined(known, asked)
         found = [view for view in views if view.name in names & determined]
         if not found:
             break
@@ -229,8 +231,7 @@ def _touched(known: Knowledge[D]) -> list[View]:
 
 def _determined(known: Knowledge[D], views: Sequence[View]) -> frozenset[str]:
     """The names of those of some views for which condition 1 of `following` holds."""
-    asked = [view for view in views if known.decision.has_rules(view, known.situation)]
-    failing = failing_views(known, asked)
+    failing = failing_views(known, views)
 
     def leaves_none_open(view: View) -> bool:
         if not isinstance(view, GroupedView):
@@ -238,7 +239,7 @@ def _determined(known: Knowledge[D], views: Sequence[View]) -> frozenset[str]:
         change = group_change(known, view)
         return change is None or change.open is None
 
-    return frozenset(view.name for view in asked if view.name not in failing and leaves_none_open(view))
+    return frozenset(view.name for view in views if view.name not in failing and leaves_none_open(view))
 
 
 def _new_rows(known: Knowledge[D], views: Iterable[View]) -> Iterator[tuple[Predicate, D]]:

@@ -29,7 +29,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count, groupby
+from itertools import chain, count, groupby, zip_longest
+from typing import TypeVar
 
 from datalog.budget import check
 from datalog.containment import containment_mapping
@@ -56,9 +57,13 @@ from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.constraints import Reference
 from selfmaint.warehouse.situation import Situation
 
+T = TypeVar("T")
 
-def surviving(catalog: Catalog, view: View, anchor: str | None = None) -> tuple[NewFacts, ...]:
+
+def surviving(catalog: Catalog, view: View, anchor: str | None = None) -> Iterator[NewFacts]:
     """Every J of every instance that the rules alone do not rule out, smallest first within an instance.
+
+    Where views group, those first that are in none of the groups that they need not be in: these are met most often.
 
     None for a view whose rows are always the same: no new facts give it a row.
 
@@ -67,7 +72,7 @@ def surviving(catalog: Catalog, view: View, anchor: str | None = None) -> tuple[
         view: the view.
         anchor: a relation: no J with a subgoal over it is asked for (condition 7).
     """
-    return tuple(placed(catalog, candidates(catalog, view, anchor)))
+    return placed(catalog, candidates(catalog, view, anchor))
 
 
 def candidates(catalog: Catalog, view: View, anchor: str | None = None) -> Iterator[NewFacts]:
@@ -106,13 +111,25 @@ def _joins_by(view: View, name: str, reference: Reference) -> bool:
 
 def placed(catalog: Catalog, found: Iterable[NewFacts]) -> Iterator[NewFacts]:
     """The candidates with each choice of the groups that they are in, and each arrangement, numbered."""
-    numbers = count()
+    numbers, others = count(), list[Iterator[NewFacts]]()
     for _, together in groupby(found, key=lambda candidate: id(candidate.instance)):
-        asked = None
-        for candidate in together:
-            asked = demands(catalog, candidate.instance) if asked is None else asked
-            for grouped in with_groups(catalog, candidate, asked):
-                yield from _alive_arrangements(catalog, grouped, numbers)
+        its = list(together)
+        asked = demands(catalog, its[0].instance)
+        for candidate in _from_both_ends(its) if asked else its:
+            ways = with_groups(catalog, candidate, asked)
+            yield from _alive_arrangements(catalog, next(ways), numbers)
+            others.append(ways)
+    for grouped in chain.from_iterable(others):
+        yield from _alive_arrangements(catalog, grouped, numbers)
+
+
+def _from_both_ends(its: Sequence[T]) -> Iterator[T]:
+    """The last, the first, the last but one, ..."""
+    half = len(its) // 2
+    for last, first in zip_longest(reversed(its[half:]), its[:half]):
+        yield last
+        if first is not None:
+            yield first
 
 
 def _alive_arrangements(catalog: Catalog, candidate: NewFacts, numbers: Iterator[int]) -> Iterator[NewFacts]:

@@ -122,6 +122,29 @@ def test_asking_all_again_gives_the_same(block: int, monkeypatch: pytest.MonkeyP
     assert spared  # else nothing was compared
 
 
+def test_asking_few_tests_first_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(differing, "NEAR_ROWS", ())
+    spared = 0
+    for number in range(2 * SCHEMAS):
+        names = Random(number).sample(sorted(VIEWS), 6)
+        schema = catalog(parse_program(TABLES + "\n".join(VIEWS[name] for name in names)))
+        in_parts, whole = Decision(schema), Decision(schema)
+        for seed in range(QUESTIONS):
+            facts = random_question(Random(seed), names)
+            expected, _ = decided(whole, facts)
+            with monkeypatch.context() as patched:
+                patched.setattr(evaluation, "_SHORTEST_TESTS", 0)
+                patched.setattr(evaluation, "_FIRST_TESTS", (1, 2, 3))
+                found, _ = decided(in_parts, facts)
+            assert {n: its[:2] for n, its in found.items()} == {n: its[:2] for n, its in expected.items()}
+        spared += found_tests(in_parts) < found_tests(whole)
+    assert spared
+
+
+def found_tests(decision: Decision) -> int:
+    return sum(len(tests._found) for tests in decision._rules.values())
+
+
 def random_question(random: Random, names: Iterable[str]) -> Facts[frozenset[Row]]:
     base = random_base(random)
     after = changed(random, base)
