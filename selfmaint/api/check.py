@@ -17,7 +17,7 @@ from selfmaint.decide.evaluation import foresee
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.procedure import check as decide
 from selfmaint.decide.unions import of_unions
-from selfmaint.decide.verdict import Verdict, Verdicts
+from selfmaint.decide.verdict import Verdict, Verdicts, Way
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code, input_error
 from selfmaint.warehouse.base_relations import BaseRelation
@@ -85,6 +85,14 @@ def decided(known: Knowledge[D], parts: Sequence[View], **sample: int) -> dict[s
     return with_shown_rows(known, found)
 
 
+def _untold(known: Knowledge[D], parts: Iterable[View], way: Way | None) -> frozenset[str]:
+    """The relations whose rows, were all stored, would do for a view; none if more would have to be known."""
+    found = [known.decision.untold(part, known.situation) for part in parts]
+    if None not in found:
+        return frozenset().union(*filter(None, found))
+    return frozenset(way.reads if way and way.by in ("keyed reads", "helpers") else ())
+
+
 @seldom_collected()
 def check(
     warehouse: Warehouse[D],
@@ -108,7 +116,7 @@ def check(
     verdicts = of_views_below(catalog, of_unions(catalog, found))
     if warehouse.engine.name == EngineKind.DUCKDB:
         verdicts = with_what_is_not_run(catalog, verdicts)
-    ways = {}
+    ways = dict[str, Way]()
     if turned is not None:
         verdicts = Verdicts(turned.verdicts(verdicts))
     elif not all(verdicts.values()):
@@ -118,9 +126,11 @@ def check(
     hidden = catalog.helpers if views is None else ()
     wanted = {v.name: verdicts[v.name] for v in chosen if v.name not in hidden}
     ways = {name: way for name, way in ways.items() if name in wanted}
+    left = [view for view in chosen if view.name in wanted and not wanted[view.name]]
+    untold = {v.name: its for v in left if (its := _untold(known, catalog.parts(v), ways.get(v.name)))}
     if not cross_examine:
-        return Verdicts(wanted, None, ways)
+        return Verdicts(wanted, None, ways, untold)
     from selfmaint.api.cross_examine import cross_examined  # noqa: PLC0415 - only where it is asked for
 
     result = cross_examined(warehouse, update, known, found, wanted, cross_examine)
-    return Verdicts(result.less(wanted, {}), result.views, ways)
+    return Verdicts(result.less(wanted, {}), result.views, ways, untold)

@@ -32,7 +32,7 @@ from selfmaint.cli.output import (
     reporting,
 )
 from selfmaint.decide.verdict import Verdicts
-from selfmaint.report.verdicts import status, verdicts_json, verdicts_table
+from selfmaint.report.verdicts import status, verdicts_json, verdicts_table, would_tell
 
 if TYPE_CHECKING:
     from selfmaint.feeds.changes import FeedReport
@@ -77,4 +77,7 @@ def check(given: Namespace) -> int:
     else:
         print_feed(report)
         print_text(verdicts_table(verdicts, verbose=given.verbose))
+        advice = would_tell(verdicts)
+        if advice:
+            print_text(advice)
     return status(verdicts.values())

@@ -266,15 +266,19 @@ class Decision:
         return read.isdisjoint(situation.inserted | situation.deleted | texts)
 
     def is_over_whole(self, view: View, situation: Situation) -> bool:
-        """Whether all rows of what a view reads are known, and so its new state is: no test is to be asked.
+        """Whether all rows of what a view reads are known, and so its new state is: no test is to be asked."""
+        return self.untold(view, situation) == frozenset()
+
+    def untold(self, view: View, situation: Situation) -> frozenset[str] | None:
+        """The relations that a view reads not all of whose rows are known; None if more would not do, were they.
 
         All groups that an effective update changes are computed from core rows, if need be (`maintain/groups.py`).
         """
         is_rule, body = view.limitation is None, view.body
         if isinstance(view, GroupedView):
             is_rule, body = situation.effective and not view.grouped.is_hidden, view.core.body
-        names = (atom.predicate.name for atom in body)
-        return is_rule and not view.unchanging and self.whole(situation).issuperset(names)
+        names = frozenset(atom.predicate.name for atom in body)
+        return names - self.whole(situation) if is_rule and not view.unchanging else None
 
     def whole(self, situation: Situation) -> frozenset[str]:
         """The relations all of whose rows are known."""

@@ -229,7 +229,8 @@ def failing_views(known: Knowledge[D], views: Sequence[View]) -> frozenset[str]:
 def joins_many(known: Knowledge[D], view: View) -> bool:
     """Whether the witnesses of a view's test were asked for, and left out since they take joins of too many rows."""
     held: dict[Predicate, D | None] = known.kept.get((_failing_of, MOST_JOINED), {})
-    _, rules = _tests_asked(known).get(view.name, (view, ()))
+    few: dict[str, list[DependsRules]] = known.kept.get(failing_first, {})
+    _, rules = _tests_asked(known).get(view.name, (view, few.get(view.name, ())))
     return any(held.get(rule.goal, True) is None for rule in rules)
 
 

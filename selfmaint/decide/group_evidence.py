@@ -19,7 +19,7 @@ Conditions of soundness:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -49,8 +49,9 @@ _SPLITS = 2
 _OWN_VALUE = (AggregateFunction.SUM, AggregateFunction.MIN, AggregateFunction.MAX)
 
 
-def demands(catalog: Catalog, instance: Instance) -> tuple[Demand, ...]:
-    """The demands that new facts for an instance's atoms may meet, those of new facts alone first."""
+def demands(catalog: Catalog, instance: Instance, sets: Collection[int]) -> tuple[Demand, ...]:
+    """The demands that some sets of new facts for an instance's atoms may meet, those of new facts alone first."""
+    largest = [one for one in set(sets) if not any(one & other == one != other for other in sets)]
     atoms = instance.atoms
     certain = instance.not_null | certain_variables(atoms, catalog.relations)
     found: dict[Demand, None] = {}
@@ -65,7 +66,8 @@ def demands(catalog: Catalog, instance: Instance) -> tuple[Demand, ...]:
         ways = matches(atoms, everything, certain, view.core, catalog, MAPPING_LIMIT, groups)
         if ways:
             names = _Names.of(view.core, atoms)
-            found |= dict.fromkeys(_demand(view, way, instance, names) for way in ways)
+            met = (way for way in ways if any(way.facts & one == way.facts for one in largest))
+            found |= dict.fromkeys(_demand(view, way, instance, names) for way in met)
     ordered = sorted(found, key=lambda d: (len(d.body), d.facts.bit_count()))
     return tuple(demand.renamed(i) for i, demand in enumerate(ordered))
 
@@ -155,14 +157,15 @@ def _ways(
     catalog: Catalog, candidate: NewFacts, demand: Demand, splits: int
 ) -> tuple[tuple[NewFacts, int], ...]:
     """The candidate where a demand applies and where it does not (condition 4), with the splits that are left."""
-    if _is_impossible(catalog, candidate, demand):
-        return ((candidate, splits),)
     met = _is_met(candidate, demand)
+    is_passed_over = bool(demand.body) and splits == 0 and not met
+    if is_passed_over or _is_impossible(catalog, candidate, demand):
+        return ((candidate, splits),)
     if not demand.body:
         more = candidate if met else replace(candidate, patterns=(*candidate.patterns, demand.group))
         return ((_closing(more, demand), splits),)
-    if met or splits == 0:
-        return ((_closing(candidate, demand) if met else candidate, splits),)
+    if met:
+        return ((_closing(candidate, demand), splits),)
     without = replace(candidate, excluded=(*candidate.excluded, demand.body))
     return (_closing(_holding(candidate, demand), demand), splits - 1), (without, splits - 1)
 

@@ -114,7 +114,7 @@ def placed(catalog: Catalog, found: Iterable[NewFacts]) -> Iterator[NewFacts]:
     numbers, others = count(), list[Iterator[NewFacts]]()
     for _, together in groupby(found, key=lambda candidate: id(candidate.instance)):
         its = list(together)
-        asked = demands(catalog, its[0].instance)
+        asked = demands(catalog, its[0].instance, {candidate.facts for candidate in its})
         for candidate in _from_both_ends(its) if asked else its:
             ways = with_groups(catalog, candidate, asked)
             yield from _alive_arrangements(catalog, next(ways), numbers)

@@ -293,6 +293,8 @@ class Verdicts(Mapping[str, Verdict]):
     Attributes:
         examined: what a cross-examination says of them, if one was asked for.
         ways: how `maintain` goes on with those that are no "yes", as `check` finds it.
+        untold: for those of these that would need no base rows if all rows of some relations were stored, which these
+            are.
     """
 
     def __init__(
@@ -300,10 +302,12 @@ class Verdicts(Mapping[str, Verdict]):
         verdicts: Mapping[str, Verdict],
         examined: Mapping[str, Examined] | None = None,
         ways: Mapping[str, Way] | None = None,
+        untold: Mapping[str, frozenset[str]] | None = None,
     ) -> None:
         self._verdicts = dict(verdicts)
         self.examined: Mapping[str, Examined] = dict(examined or {})
         self.ways: Mapping[str, Way] = dict(ways or {})
+        self.untold: Mapping[str, frozenset[str]] = dict(untold or {})
 
     def __getitem__(self, view: str) -> Verdict:
         return self._verdicts[view]

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 ALL_YES, SOME_NO, SOME_UNDECIDED = 0, 1, 3
 """Exit statuses: every view is self-maintainable; some view is not; none is not, but some are undecided."""
 
+_SEVERAL = 2
+"""What would decide on fewer views is said with each."""
+
 _STYLES = {"yes": "green", "no": "red", "undecided": "yellow"}
 
 
@@ -43,15 +46,24 @@ def verdicts_json(verdicts: Mapping[str, Verdict]) -> Json:
     `near` is there where rows near the update were searched: `{rows, closed}`, how many, and whether others meet none.
     `semantics` is `set` or `bag`, where these differ. `unknown` lists, for some witnesses, the facts that may or may
     not exist; a variable stands for any value that nothing known tells. One that is no "yes" has `way`: `{by, reads,
-    whole}`, how `maintain` goes on with it. Where a cross-examination was asked for, each
-    has `cross_examined`: `{outcome, because, file}`.
+    whole}`, how `maintain` goes on with it, and `untold`: relations that would do for it if all their rows were stored.
+    Where a cross-examination was asked for, each has `cross_examined`: `{outcome, because, file}`.
     """
     examined = verdicts.examined if isinstance(verdicts, Verdicts) else {}
-    ways = verdicts.ways if isinstance(verdicts, Verdicts) else {}
+    ways, untold = (verdicts.ways, verdicts.untold) if isinstance(verdicts, Verdicts) else ({}, {})
     return [
-        {**_json(name, verdict), **_way(ways.get(name)), **_examined(examined.get(name))}
+        {
+            **_json(name, verdict),
+            **_way(ways.get(name)),
+            **_untold(untold.get(name, ())),
+            **_examined(examined.get(name)),
+        }
         for name, verdict in verdicts.items()
     ]
+
+
+def _untold(names: Iterable[str]) -> dict[str, Json]:
+    return {"untold": [*sorted(names)]} if names else {}
 
 
 def _way(way: Way | None) -> dict[str, Json]:
@@ -104,3 +116,13 @@ def verdicts_table(verdicts: Mapping[str, Verdict], *, verbose: bool = False) ->
         lines += [f"maintain: {ways[name]}"] if name in ways else []
         table.add_row(cell(name), cell(verdict.word, _STYLES[verdict.kind.value]), cell("\n".join(lines)))
     return table
+
+
+def would_tell(verdicts: Verdicts) -> str | None:
+    """What, were it stored, would do for several views that are no "yes"; None if there is no such thing."""
+    if len(verdicts.untold) < _SEVERAL:
+        return None
+    names = sorted(frozenset[str]().union(*verdicts.untold.values()))
+    copies = ", ".join(f"`SELECT * FROM {name}`" for name in names)  # noqa: S608 - to be read, not run
+    views = ", ".join(f"`{name}`" for name in verdicts.untold)
+    return f"with {copies} stored, {len(verdicts.untold)} of these views would need no base rows: {views}"
