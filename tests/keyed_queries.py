@@ -90,7 +90,8 @@ def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:
 class Outcome:
     """How a view was maintained: `keyed`, `added up`, `settled` or why not; its rows, and those that are right.
 
-    `way` is what `check` said of it, if it was asked; None of a "yes". `rows` are those that were read.
+    `way` is what `check` said of it, if it was asked; None of a "yes"; `untold` which relations would do, were their
+    rows stored. `rows` are those that were read.
     """
 
     how: str
@@ -99,6 +100,7 @@ class Outcome:
     reads: int = 0
     way: selfmaint.Way | None = None
     rows: int = 0
+    untold: frozenset[str] = frozenset()
 
 
 @without_search()
@@ -137,11 +139,12 @@ def maintained(
     )
     update = selfmaint.Update.from_frames(warehouse, inserted, deleted, effective=is_effective)
     right = bag(truth(text, after, below))
-    way = warehouse.check(update).ways.get("v") if checked else None
+    verdicts = warehouse.check(update) if checked else selfmaint.Verdicts({})
+    way, untold = verdicts.ways.get("v"), verdicts.untold.get("v", frozenset())
     try:
         found = warehouse.maintain(update, strict=strict)
     except selfmaint.NotMaintainedError as error:
-        return Outcome("; ".join(str(d.note or d.message) for d in error.diagnostics), right, right, 0, way)
+        return Outcome("; ".join(str(d.note or d.message) for d in error.diagnostics), right, right, 0, way, 0, untold)
     change = found.deltas["v"]
     old = bag(truth(text, before, below))
     gained, lost = (bag(pa.table(rows)) for rows in (change.gained, change.lost))
@@ -150,9 +153,8 @@ def maintained(
     how = "recomputed" if "v" in found.recomputed else "settled"
     if "v" in found.keyed:
         how = "keyed" if found.keyed["v"].of is None else "added up"
-    return Outcome(
-        how, old + gained - lost, right, len(found.reads), way, sum(read.rows_read for read in found.reads)
-    )
+    rows = sum(read.rows_read for read in found.reads)
+    return Outcome(how, old + gained - lost, right, len(found.reads), way, rows, untold)
 
 
 def require_right(text: str, numbers: int, below: Mapping[str, str] = NO_VIEWS) -> None:

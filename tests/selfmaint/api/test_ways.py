@@ -58,6 +58,24 @@ def test_a_yes_by_the_views_below_needs_no_base_row(seed: int) -> None:
         assert outcome.how in DONE, outcome
 
 
+@pytest.mark.parametrize("seed", range(effort(3, 40)))
+def test_what_would_spare_base_rows_does(seed: int) -> None:
+    said = 0
+    for number in range(effort(8, 40)):
+        random = Random(f"untold.{seed}.{number}")
+        text = Maker(random, COLUMNS, (*COLUMNS,)).query(random.choice([1, 2]))
+        before = database(random)
+        after = changed(random, before)
+        untold = maintained(text, before, after, checked=True).untold
+        if untold:
+            copies = {f"all_{name}": f"select * from {name}" for name in untold}
+            outcome = maintained(text, before, after, below=copies, strict=True)
+            assert outcome.how in DONE, (text, untold, outcome.how)
+            assert outcome.found == outcome.right
+            said += 1
+    assert said
+
+
 def test_every_way_is_said_at_times() -> None:
     said = Counter(None if (way := trial(f"ways.{n}")[1].way) is None else way.by for n in range(60))
     assert {None, "keyed reads", "views"} <= said.keys(), said
