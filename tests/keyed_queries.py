@@ -144,7 +144,9 @@ def maintained(
     try:
         found = warehouse.maintain(update, strict=strict)
     except selfmaint.NotMaintainedError as error:
-        return Outcome("; ".join(str(d.note or d.message) for d in error.diagnostics), right, right, 0, way, 0, untold)
+        return Outcome(
+            "; ".join(str(d.note or d.message) for d in error.diagnostics), right, right, 0, way, 0, untold
+        )
     change = found.deltas["v"]
     old = bag(truth(text, before, below))
     gained, lost = (bag(pa.table(rows)) for rows in (change.gained, change.lost))

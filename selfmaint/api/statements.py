@@ -38,7 +38,8 @@ from selfmaint.api.unmatched_statements import unmatched_statements
 from selfmaint.decide.anti_joins import UnmatchedRows, anti_join_of
 from selfmaint.decide.decision import Decision
 from selfmaint.decide.new_facts import NewFacts
-from selfmaint.decide.procedure import NO_TWO_DATABASES, UNCOUNTABLE
+from selfmaint.decide.open_groups import UNCOUNTABLE
+from selfmaint.decide.procedure import NO_TWO_DATABASES
 from selfmaint.decide.selftest import DependsRules, compact_program
 from selfmaint.engine.plans import demanded_apart
 from selfmaint.fallback.probes import Probe, options, roughly

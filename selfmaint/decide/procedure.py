@@ -17,7 +17,7 @@ from dataclasses import replace
 from functools import partial
 
 from datalog.budget import BudgetSpentError, limit
-from datalog.model import AggregateFunction
+from datalog.model import Version
 from selfmaint.countermodel.model_check import is_evaluated
 from selfmaint.decide.anti_joins import UNMATCHED, Unmatched, anti_join_of
 from selfmaint.decide.decision import Decision
@@ -25,6 +25,7 @@ from selfmaint.decide.evaluation import Sampled, failing_first, is_failing, pass
 from selfmaint.decide.held_values import may_misfit
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.new_facts import NewFacts
+from selfmaint.decide.open_groups import INEXACT, UNCOUNTABLE, group_verdict
 from selfmaint.decide.own_columns import known_there
 from selfmaint.decide.pairs import confirmed
 from selfmaint.decide.saturation import decide_with, followed, following, learns, saturated
@@ -40,7 +41,7 @@ from selfmaint.decide.verdict import (
 )
 from selfmaint.engine.protocol import D, Engine
 from selfmaint.errors import Code, InputError
-from selfmaint.maintain import delta, group_change
+from selfmaint.maintain import delta
 from selfmaint.warehouse.catalog import GroupedView, View
 from selfmaint.warehouse.own_relations import OwnSchema
 
@@ -53,6 +54,9 @@ _TRIED = 2
 _MOST_UNTOLD = 2
 """So many relations to store are named where a view is undecided."""
 
+_MANY_CHANGES = 1_000
+"""An update of more rows is large."""
+
 NO_TWO_DATABASES = (
     "foreign keys prove rows of which little is known, and no two databases were found that differ"
 )
@@ -63,12 +67,6 @@ TOO_LARGE = (
     "and there is too much data to show two databases"
 )
 """Why it is not on large data."""
-_SHOWN_GROUPS = 5
-"""How many groups that are not determined a reason names."""
-
-UNCOUNTABLE = "whether the rows of the update were there before is not known: say that it is effective"
-"""Why a view that groups is not decided where the update may not be effective."""
-
 MAY_STAY = "a row that one of its queries loses may be given by another row"
 """Why a UNION is not decided by its queries."""
 
@@ -76,9 +74,6 @@ LOST_IN_UNION = (
     "a group loses rows, and nobody knows whether it is empty, or what a value of it is without them"
 )
 """Why a view that groups over a union is not decided by its queries."""
-
-_INEXACT = "its sums of doubles can differ from recomputing in their last digits"
-"""What is to be known of a view that adds up doubles."""
 
 
 def check(known: Knowledge[D], views: Iterable[View], sample: int = _SAMPLE) -> dict[str, Verdict]:
@@ -101,6 +96,7 @@ def check(known: Knowledge[D], views: Iterable[View], sample: int = _SAMPLE) -> 
     for view in wanted:
         verdict = told.get(view.name) or _not_told(known, view, *tests[view.name], sample)
         result[view.name] = replace(verdict, semantics=view.semantics)
+    _spared(known, wanted, result)
     if any(isinstance(verdict, Undecided) for verdict in result.values()):
         from selfmaint.decide.differing import with_differing  # noqa: PLC0415 - see `searched`
 
@@ -126,7 +122,7 @@ def _over_whole(known: Knowledge[D], views: Iterable[View]) -> dict[str, SelfMai
     decision, situation, found = known.decision, known.situation, dict[str, SelfMaintainable]()
     for view in views:
         if decision.is_over_whole(view, situation):
-            remarks = (_INEXACT,) if isinstance(view, GroupedView) and view.grouped.inexact else ()
+            remarks = (INEXACT,) if isinstance(view, GroupedView) and view.grouped.inexact else ()
             is_plain = view.limitation is None and decision.is_exact(situation)
             exact = is_plain or decision.is_unchanged(view, situation)
             found[view.name] = SelfMaintainable(view.name, remarks, view.semantics, exact=exact)
@@ -209,7 +205,7 @@ def _of_test(known: Knowledge[D], view: View, failing: Sampled[D], sample: int) 
                     verdict = verdict if reason is None else Undecided(view.name, (reason,), found)
         if isinstance(view, GroupedView) and not sets:
             with limit(decision.budget_s, f"finding the groups of {view.shown} that stay open"):
-                verdict = _group_verdict(known, view)
+                verdict = group_verdict(known, view)
     except BudgetSpentError as spent:
         doubts = verdict.reasons if isinstance(verdict, Undecided) else ()
         verdict = Undecided(view.name, (*doubts, str(spent)), found)
@@ -217,7 +213,10 @@ def _of_test(known: Knowledge[D], view: View, failing: Sampled[D], sample: int) 
 
 
 def _over_own_relations(known: Knowledge[D], views: Iterable[View]) -> dict[str, SelfMaintainable]:
-    """Those of some views that are self-maintainable over relations that have only what they use."""
+    """Those of some views that are self-maintainable over relations that have only what they use.
+
+    Of a large update no more branches of a union are tried where one is not: that would take longer than reading.
+    """
     found, together = {}, dict[Knowledge[D], list[View]]()
     for there, view in _passing_over_own(known, views):
         verdict = _of_test(there, view, [], 0)
@@ -237,11 +236,34 @@ def _passing_over_own(known: Knowledge[D], views: Iterable[View]) -> Iterator[tu
         own = known.decision.over_own_relations(view, known.situation)
         if own is not None:
             schemas.setdefault(id(own[1]), (*own, []))[2].append(view.name)
+    whole, failing = known.catalog.whole, set[str]()
+    is_large = len(schemas) > 1 and _changed_rows(known) > _MANY_CHANGES
+    spared: set[str] = known.kept.setdefault(_spared, set())
     for schema, decision, names in schemas.values():
-        there = known_there(known, schema, decision)
         asked = [view for view in schema.catalog.views if view.name in names]
-        passed = passing(there, asked)
-        yield from ((there, view) for view in asked if view.name in passed)
+        spared |= {view.name for view in asked if whole(view.name) in failing}
+        asked = [view for view in asked if whole(view.name) not in failing]
+        if asked:
+            there = known_there(known, schema, decision)
+            passed = passing(there, asked)
+            failing |= {whole(v.name) for v in asked if is_large and v.name not in passed}
+            yield from ((there, view) for view in asked if view.name in passed)
+
+
+def _spared(known: Knowledge[D], views: Sequence[View], result: dict[str, Verdict]) -> None:
+    """Tries the branches that were not tried since another one failed, where all others are determined after all."""
+    spared: set[str] = known.kept.get(_spared, set())
+    for view in (view for view in views if view.name in spared and not result[view.name]):
+        whole = known.catalog.whole(view.name)
+        if all(result[o.name] for o in views if o is not view and known.catalog.whole(o.name) == whole):
+            found = _over_own_relations(known, [view]).values()
+            result.update((view.name, replace(one, semantics=view.semantics)) for one in found)
+
+
+def _changed_rows(known: Knowledge[D]) -> int:
+    """How many rows the update has."""
+    changes = (p for p in known.facts.relations if p.version in (Version.INSERTED, Version.DELETED))
+    return sum(known.engine.count(known.facts.relations[p]) for p in changes)
 
 
 def _over_summands(known: Knowledge[D], view: View, verdict: Verdict) -> Verdict:
@@ -311,7 +333,7 @@ def _over_shown_groups(known: Knowledge[D], groups: GroupedView, verdict: Undeci
         there: Knowledge[D] = known.kept[key]
         if is_failing(there, groups):
             return _over_own_relations(there, [groups]).get(groups.name, verdict)
-        found = _group_verdict(there, groups)
+        found = group_verdict(there, groups)
         if isinstance(found, SelfMaintainable):
             return replace(found, delta=partial(delta, there, groups), exact=False)
         return verdict.because_of(str(found.reasons[-1])) if isinstance(found, Undecided) else verdict
@@ -368,33 +390,3 @@ def _witnesses(engine: Engine[D], failing: Sampled[D], number: int) -> tuple[Wit
         if rows is not None
         for row in engine.sample(rows, number)
     )
-
-
-def _group_verdict(known: Knowledge[D], view: GroupedView) -> Verdict:
-    """Whether old values and the core rows gained and lost determine the new ones, where the core's test passes."""
-    situation = known.situation
-    touched = {a.predicate.name for a in view.core.body} & (situation.inserted | situation.deleted)
-    if not touched:
-        return SelfMaintainable(view.name, exact=True)
-    if not situation.effective:
-        return Undecided(view.name, (str(view.limitation), UNCOUNTABLE))
-    change = group_change(known, view)
-    if change is None:
-        return SelfMaintainable(view.name)
-    if change.open is None:
-        remarks = (_INEXACT,) if view.grouped.inexact else ()
-        return SelfMaintainable(view.name, remarks)
-    groups = known.engine.sample(change.open, _SHOWN_GROUPS)
-    shown = "; ".join(", ".join(str(v) for v in row[:-1]) or "the only one" for row in groups)
-    return Undecided(view.name, (f"{_why(view)} (groups: {shown})",))
-
-
-def _why(view: GroupedView) -> str:
-    if view.grouped.block.having:
-        return f"nothing tells all that {view.shown} asks for and shows of some groups that gain or lose rows"
-    if not view.grouped.is_total and view.grouped.count_column is None:
-        return view.uncounted
-    extrema = AggregateFunction.MIN, AggregateFunction.MAX
-    if view.alone and not any(m.aggregate.function in extrema for m in view.grouped.measures):
-        return view.alone
-    return f"a value that an aggregate of {view.shown} rests on is lost, and other rows of the group are not known"

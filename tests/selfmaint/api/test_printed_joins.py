@@ -21,7 +21,7 @@ from selfmaint.api.printed import Statement, StatementKind
 from selfmaint.api.programs import catalog_of
 from selfmaint.api.statements import printed
 from selfmaint.decide.decision import Decision
-from selfmaint.decide.procedure import UNCOUNTABLE
+from selfmaint.decide.open_groups import UNCOUNTABLE
 from selfmaint.decide.verdict import VerdictKind
 from selfmaint.warehouse.situation import Situation
 from tests.effort import effort
