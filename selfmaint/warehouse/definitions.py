@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from datalog.diagnostics import Diagnostic
@@ -201,11 +201,26 @@ def _projecting(view: View, relations: Mapping[str, BaseRelation]) -> View:
     missing = _projected_out(view)
     if not missing:
         return view
-    named = [f"`{v.name}`" for v in missing if not v.name.startswith("_")]  # of SQL's those that are used
+    used = [v for v in missing if not v.name.startswith("_")]  # of SQL's
+    named = dict.fromkeys(f"`{_shown(v, view.body, relations)}`" for v in used)
     others = dict.fromkeys(f"`{a.predicate}`" for a in view.body if not set(missing).isdisjoint(a.terms))
     what = ", ".join(named) or f"columns of {', '.join(others)}"
     text = f"`{view.name}` projects out {what}: shown, it would be decided exactly"
     return replace(view, limitation=Limitation(Outside.PROJECTION, text))
+
+
+def _shown(variable: Variable, body: Sequence[Atom], relations: Mapping[str, BaseRelation]) -> str:
+    """A column that a variable is named for, as SQL's are, with its relation; else the variable's name."""
+    for atom in body if len(variable.name) > 1 else ():
+        for term, column in zip(atom.terms, relations[atom.predicate.name].columns, strict=True):
+            if term == variable and _root(variable.name) == _root(column):
+                return f"{atom.predicate}.{column}"
+    return variable.name
+
+
+def _root(name: str) -> str:
+    """A name without what makes it another one than others."""
+    return name.lower().rstrip("_0123456789")
 
 
 def _projected_out(view: View) -> list[Variable]:

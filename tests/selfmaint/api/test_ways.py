@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import selfmaint
+from selfmaint.decide import procedure
 from tests.effort import effort
 from tests.keyed_queries import COLUMNS, Outcome, changed, database, maintained
 from tests.random_queries import Maker
@@ -74,6 +75,30 @@ def test_what_would_spare_base_rows_does(seed: int) -> None:
             assert outcome.found == outcome.right
             said += 1
     assert said
+
+
+OUTER = (
+    "select r.a, r.c, s.d, t.y from r left join s on r.b = s.f left join t on r.c = t.x",
+    "select r.a, s.d, o.d as other from r left join s on r.b = s.f left join s o on s.e = o.f",
+    "select a, c from r where b > 1 union all select f, d from s where e > 1 union all select x, y from t",
+)
+
+
+@pytest.mark.parametrize("text", OUTER)
+def test_that_branches_are_not_tried_makes_no_other_verdict(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    below = {"u": "select a, b from r", "w": "select f, d, e from s where d > 1", "all_t": "select * from t"}
+    for number in range(effort(6, 100)):
+        random = Random(f"{number}")
+        before = database(random)
+        after = changed(random, before)
+        outcomes = []
+        for most in (1_000, -1):
+            monkeypatch.setattr(procedure, "_MANY_CHANGES", most)
+            outcomes.append(maintained(text, before, after, below=below, checked=True))
+        assert all(one.found == one.right for one in outcomes)
+        assert len({one.way is None for one in outcomes}) == 1
 
 
 def test_every_way_is_said_at_times() -> None:
