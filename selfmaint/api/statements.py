@@ -17,16 +17,7 @@ from datalog.containment import containment_mapping
 from datalog.model import Atom, Literal, Predicate, Program, Rule, Version
 from datalog.rewrite import drop_unreachable, drop_unused_columns, held_apart, minimised, simplify
 from datalog.rewrite.lookups import Held
-from datalog.sql import (
-    Query,
-    Table,
-    held_table,
-    read_set,
-    select,
-    select_table,
-    stands_alone,
-    text,
-)
+from datalog.sql import Query, Table, held_table, read_set, select, select_table, stands_alone, text
 from datalog.sql.names import casefolded, plain_name, unique
 from datalog.syntax import show
 from selfmaint.api.group_statements import bag_statements, counted_rows, group_statements, open_groups
