@@ -25,6 +25,7 @@ from datalog.budget import BudgetSpentError, limit
 from datalog.model import Predicate, Program
 from selfmaint.decide.at_hand import Tests, all_tests, tests_at_hand
 from selfmaint.decide.knowledge import Knowledge
+from selfmaint.decide.pairs import AT_HAND_ROWS
 from selfmaint.decide.selftest import DependsRules, compact_program
 from selfmaint.decide.unmet_rows import with_unmet
 from selfmaint.engine.protocol import Asked, D
@@ -63,10 +64,14 @@ def tested(
     """For each view the J's whose tests have rows, and which budget was spent before all of them were known.
 
     Where all views at once take too long, or their tests are many, each view has a try of its own. Where no test could
-    prove a "no", one that has a row will do (`failing_first`).
+    prove a "no", and there is too much data to show two databases, one that has a row will do (`failing_first`).
     """
     decision, situation = known.decision, known.situation
     first = failing_first(known, [view for view in views if decision.doubts(view, situation, ())])
+    if first and all(
+        known.engine.fetch(its, AT_HAND_ROWS) is not None for its in known.facts.relations.values()
+    ):
+        first = {}
     found = _in_parts(
         known,
         [view for view in views if view.name not in first],
