@@ -86,11 +86,17 @@ def decided(known: Knowledge[D], parts: Sequence[View], **sample: int) -> dict[s
 
 
 def _untold(known: Knowledge[D], parts: Iterable[View], way: Way | None) -> frozenset[str]:
-    """The relations whose rows, were all stored, would do for a view; none if more would have to be known."""
+    """The relations whose rows, were all stored, would do for a view; none if more would have to be known.
+
+    Of tables without a key copies are not read by keys, and not followed where the update may not be effective.
+    """
     found = [known.decision.untold(part, known.situation) for part in parts]
-    if None not in found:
-        return frozenset().union(*filter(None, found))
-    return frozenset(way.reads if way and way.by in ("keyed reads", "helpers") else ())
+    by_keys = None in found
+    names = frozenset(way.reads if way and way.by in ("keyed reads", "helpers") else ())
+    if not by_keys:
+        names = frozenset[str]().union(*filter(None, found))
+    keyless = any(known.catalog.relations[name].is_numbered for name in names)
+    return frozenset() if keyless and (by_keys or not known.situation.effective) else names
 
 
 @seldom_collected()

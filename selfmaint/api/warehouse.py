@@ -323,7 +323,7 @@ class Warehouse(Generic[D]):
         its, seconds = self.decision, self.budget_s if budget_s is None else budget_s
         if not seconds > 0:
             raise input_error(Code.WAREHOUSE_FILE, f"`budget_s` is {seconds}", "give seconds, or `math.inf`")
-        its.budget_s, its.search, its.patience = seconds, self.search, patience
+        its.within(seconds, self.search, patience)
         return its
 
     def view(self, name: str) -> View:

@@ -63,6 +63,14 @@ class Decision:
     _own: dict[frozenset[str], dict[str, tuple[OwnRelation, ...]]] = field(default_factory=dict)
     _over_own: dict[object, tuple[OwnSchema, Decision]] = field(default_factory=dict)
 
+    def within(self, budget_s: float, search: SearchBudget, patience: float) -> None:
+        """From now on with other budgets, here and in the decisions over other relations."""
+        self.budget_s, self.search, self.patience = budget_s, search, patience
+        made = [self.__dict__.get("over_summands"), self.__dict__.get("over_shown_groups")]
+        for other in (*made, *(decision for _, decision in self._over_own.values())):
+            if other is not None:
+                other.within(budget_s, other.search, other.patience)
+
     @cached_property
     def contributions(self) -> tuple[Contribution, ...]:
         """What the views tell about the base relations."""

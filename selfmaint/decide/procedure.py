@@ -370,10 +370,13 @@ def _verdict(known: Knowledge[D], view: View, failing: Sampled[D], found: tuple[
 
 
 def _untold(known: Knowledge[D], view: View, failing: Sequence[NewFacts]) -> Iterator[str]:
-    """What would tell: if relations of which each failing J has a fact are wholly known, no test has a row."""
-    found = {one.instance.body[j].predicate.name for one in failing for j in one.subgoals}
-    if failing_first(known, [view]):  # the other tests were not asked
-        found = {atom.predicate.name for atom in view.decided.body} - known.decision.whole(known.situation)
+    """What would tell: if relations of which each failing J has a fact are wholly known, no test has a row.
+
+    Of groups, which may stay open then, and where not all tests were asked, all that the view reads.
+    """
+    found = frozenset(one.instance.body[j].predicate.name for one in failing for j in one.subgoals)
+    if isinstance(view, GroupedView) or failing_first(known, [view]):
+        found = known.decision.untold(view, known.situation) or frozenset()
     names = sorted(found)
     if 0 < len(names) <= _MOST_UNTOLD:
         shown = ", ".join(f"`{name}`" for name in names)

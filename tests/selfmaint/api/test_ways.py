@@ -77,6 +77,33 @@ def test_what_would_spare_base_rows_does(seed: int) -> None:
     assert said
 
 
+KEYLESS = """
+CREATE TABLE ord (f INT NOT NULL, c INT NOT NULL);
+CREATE TABLE kept (f INT NOT NULL PRIMARY KEY, c INT NOT NULL);
+CREATE VIEW different AS SELECT f, count(DISTINCT c) AS k FROM ord GROUP BY f;
+CREATE VIEW places AS SELECT f, c, rank() OVER (PARTITION BY f ORDER BY c) AS k FROM ord;
+CREATE VIEW kept_places AS SELECT f, rank() OVER (PARTITION BY c ORDER BY f) AS k FROM kept;
+"""
+
+
+def test_copies_of_tables_without_a_key_spare_nothing() -> None:
+    whole = pa.schema([("f", pa.int32()), ("c", pa.int32())])
+    counted = pa.schema([("f", pa.int32()), ("k", pa.int64())])
+    ranked = pa.schema([("f", pa.int32()), ("c", pa.int32()), ("k", pa.int32())])
+    contents = {
+        "different": pa.Table.from_pylist([{"f": 1, "k": 1}], counted),
+        "places": pa.Table.from_pylist([{"f": 1, "c": 2, "k": 1}], ranked),
+        "kept_places": pa.Table.from_pylist(
+            [{"f": 1, "k": 1}], pa.schema([("f", pa.int32()), ("k", pa.int32())])
+        ),
+    }
+    warehouse = selfmaint.build(KEYLESS, contents, engine="duckdb", effective=True)
+    new = {name: pa.Table.from_pylist([{"f": 5, "c": 2}], whole) for name in ("ord", "kept")}
+    found = warehouse.check(selfmaint.Update.from_frames(warehouse, new, {}))
+    assert not found["different"]
+    assert found.untold.keys() <= {"kept_places"}
+
+
 OUTER = (
     "select r.a, r.c, s.d, t.y from r left join s on r.b = s.f left join t on r.c = t.x",
     "select r.a, s.d, o.d as other from r left join s on r.b = s.f left join s o on s.e = o.f",

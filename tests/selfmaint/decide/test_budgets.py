@@ -48,6 +48,14 @@ SALES = """.decl sale(id: int not null, cust: string not null, amount: int not n
 by_region(R, count(*), sum(A)) :- sale(I, C, A), cust(C, R).
 by_cust(C, count(*), sum(A)) :- sale(I, C, A).
 """
+OWN = """.decl sale(id: int not null, cust: string not null, amount: int not null) key(id)
+    foreign key (cust) references cust(id).
+.decl cust(id: string not null, region: string not null, name: string not null) key(id).
+lines(I, C) :- sale(I, C, A).
+regions(C, R) :- cust(C, R, N).
+joined(I, R) :- sale(I, C, A), cust(C, R, N).
+names(N, count(*)) :- cust(C, R, N).
+"""
 
 
 def warehouse(program: str, contents: Mapping[str, set[Row]]) -> Warehouse[Rows]:
@@ -65,6 +73,16 @@ CASES = {
     "groups": (
         SALES,
         {"by_region": {("north", 2, 7)}, "by_cust": {("c1", 1, 3), ("c2", 1, 4)}},
+        inserted(sale={(9, "c1", 5)}),
+    ),
+    "own relations": (
+        OWN,
+        {
+            "lines": {(1, "c1")},
+            "regions": {("c1", "north")},
+            "joined": {(1, "north")},
+            "names": {("Ann", 1)},
+        },
         inserted(sale={(9, "c1", 5)}),
     ),
 }
