@@ -326,18 +326,20 @@ def _over_shown_groups(known: Knowledge[D], groups: GroupedView, verdict: Undeci
     if not known.situation.effective:
         return verdict.because_of(UNCOUNTABLE)
     key, decision = "over shown groups", known.decision.over_shown_groups
-    with suppress(BudgetSpentError), limit(decision.budget_s, f"finding what {groups.shown} shows"):
-        if key not in known.kept:
-            apart = replace(known.situation, ruled_out=frozenset())
-            known.kept[key] = following(decision.knowledge(known.engine, known.facts, apart))
-        there: Knowledge[D] = known.kept[key]
-        if is_failing(there, groups):
-            return _over_own_relations(there, [groups]).get(groups.name, verdict)
-        found = group_verdict(there, groups)
-        if isinstance(found, SelfMaintainable):
-            return replace(found, delta=partial(delta, there, groups), exact=False)
-        return verdict.because_of(str(found.reasons[-1])) if isinstance(found, Undecided) else verdict
-    return verdict
+    try:
+        with limit(decision.budget_s, f"finding what {groups.shown} shows"):
+            if key not in known.kept:
+                apart = replace(known.situation, ruled_out=frozenset())
+                known.kept[key] = following(decision.knowledge(known.engine, known.facts, apart))
+            there: Knowledge[D] = known.kept[key]
+            if is_failing(there, groups):
+                return _over_own_relations(there, [groups]).get(groups.name, verdict)
+            found = group_verdict(there, groups)
+    except BudgetSpentError as spent:
+        return verdict.because_of(str(spent))
+    if isinstance(found, SelfMaintainable):
+        return replace(found, delta=partial(delta, there, groups), exact=False)
+    return verdict.because_of(str(found.reasons[-1])) if isinstance(found, Undecided) else verdict
 
 
 def _told_of(known: Knowledge[D], part: GroupedView) -> Told[D] | None:

@@ -48,13 +48,10 @@ SALES = """.decl sale(id: int not null, cust: string not null, amount: int not n
 by_region(R, count(*), sum(A)) :- sale(I, C, A), cust(C, R).
 by_cust(C, count(*), sum(A)) :- sale(I, C, A).
 """
-OWN = """.decl sale(id: int not null, cust: string not null, amount: int not null) key(id)
-    foreign key (cust) references cust(id).
-.decl cust(id: string not null, region: string not null, name: string not null) key(id).
-lines(I, C) :- sale(I, C, A).
-regions(C, R) :- cust(C, R, N).
-joined(I, R) :- sale(I, C, A), cust(C, R, N).
-names(N, count(*)) :- cust(C, R, N).
+HAVING = """CREATE TABLE r (a INT NOT NULL PRIMARY KEY, b INT NOT NULL);
+CREATE TABLE s (b INT NOT NULL PRIMARY KEY, c INT NOT NULL);
+CREATE VIEW many AS SELECT s.c, count(*) AS n FROM r JOIN s ON r.b = s.b GROUP BY s.c HAVING count(*) > 1;
+CREATE VIEW of_s AS SELECT b, c FROM s;
 """
 
 
@@ -75,15 +72,10 @@ CASES = {
         {"by_region": {("north", 2, 7)}, "by_cust": {("c1", 1, 3), ("c2", 1, 4)}},
         inserted(sale={(9, "c1", 5)}),
     ),
-    "own relations": (
-        OWN,
-        {
-            "lines": {(1, "c1")},
-            "regions": {("c1", "north")},
-            "joined": {(1, "north")},
-            "names": {("Ann", 1)},
-        },
-        inserted(sale={(9, "c1", 5)}),
+    "over shown groups": (
+        HAVING,
+        {"many": {(1, 2)}, "of_s": {(1, 1), (2, 2)}},
+        inserted(r={(9, 1)}),
     ),
 }
 
