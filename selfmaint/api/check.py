@@ -132,7 +132,7 @@ def check(
     hidden = catalog.helpers if views is None else ()
     wanted = {v.name: verdicts[v.name] for v in chosen if v.name not in hidden}
     ways = {name: way for name, way in ways.items() if name in wanted}
-    left = [view for view in chosen if view.name in wanted and not wanted[view.name]]
+    left = [v for v in chosen if turned is None and v.name in wanted and not wanted[v.name]]
     untold = {v.name: its for v in left if (its := _untold(known, catalog.parts(v), ways.get(v.name)))}
     if not cross_examine:
         return Verdicts(wanted, None, ways, untold)

@@ -15,6 +15,9 @@ T = TypeVar("T")
 class Begun(Generic[T]):
     """The items of an iterator, found as they are asked for.
 
+    Attributes:
+        is_whole: whether all are found.
+
     >>> squares = Begun(lambda: (n * n for n in range(5)))
     >>> squares.first(2), squares.all
     ((0, 1), (0, 1, 4, 9, 16))
@@ -23,6 +26,11 @@ class Begun(Generic[T]):
     def __init__(self, begin: Callable[[], Iterator[T]]) -> None:
         self._begin, self._left = begin, begin()
         self._found: list[T] = []
+        self.is_whole = False
+
+    def has(self, number: int) -> bool:
+        """Whether so many are found already, or all that there are."""
+        return self.is_whole or len(self._found) >= number
 
     def first(self, number: int) -> tuple[T, ...]:
         """The first items, at most so many.
@@ -56,4 +64,5 @@ class Begun(Generic[T]):
         except BaseException:
             self._left = islice(self._begin(), len(self._found), None)
             raise
+        self.is_whole = True
         return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -107,8 +107,9 @@ class Decision:
 
     def surviving(self, view: View) -> tuple[NewFacts, ...]:
         """The sets J that the rules do not rule out; none for a view of a limited class."""
-        with self._budget(view):
-            return self._all_surviving(view).all
+        found = self._all_surviving(view)
+        with nullcontext() if found.is_whole else self._budget(view):
+            return found.all
 
     def _all_surviving(self, view: View) -> Begun[NewFacts]:
         if view.name not in self._surviving:
@@ -152,8 +153,9 @@ class Decision:
         """
         if not _is_touched(view, situation):
             return ()
-        with self._budget(view, part):
-            return self._tests(view, situation).all
+        found = self._tests(view, situation)
+        with nullcontext() if found.is_whole else self._budget(view, part):
+            return found.all
 
     def first_tests(self, view: View, situation: Situation, number: int) -> tuple[DependsRules, ...]:
         """The first entries of `depends`, at most so many.
@@ -163,8 +165,9 @@ class Decision:
         """
         if not _is_touched(view, situation):
             return ()
-        with self._budget(view):
-            return self._tests(view, situation).first(number)
+        found = self._tests(view, situation)
+        with nullcontext() if found.has(number) else self._budget(view):
+            return found.first(number)
 
     def _tests(self, view: View, situation: Situation) -> Begun[DependsRules]:
         key = (view.name, situation)
