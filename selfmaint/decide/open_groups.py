@@ -38,6 +38,12 @@ def group_verdict(known: Knowledge[D], view: GroupedView) -> Verdict:
     return Undecided(view.name, (f"{_why(view)} (groups: {shown})",))
 
 
+def may_stay_open(known: Knowledge[D], view: GroupedView) -> bool:
+    """Whether groups may stay open although all core rows gained and lost are known."""
+    deleted = known.situation.deleted.intersection(atom.predicate.name for atom in view.core.body)
+    return bool(view.alone or view.grouped.block.having or deleted)
+
+
 def _why(view: GroupedView) -> str:
     if view.grouped.block.having:
         return f"nothing tells all that {view.shown} asks for and shows of some groups that gain or lose rows"

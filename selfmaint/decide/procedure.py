@@ -25,7 +25,7 @@ from selfmaint.decide.evaluation import Sampled, failing_first, is_failing, pass
 from selfmaint.decide.held_values import may_misfit
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.new_facts import NewFacts
-from selfmaint.decide.open_groups import INEXACT, UNCOUNTABLE, group_verdict
+from selfmaint.decide.open_groups import INEXACT, UNCOUNTABLE, group_verdict, may_stay_open
 from selfmaint.decide.own_columns import known_there
 from selfmaint.decide.pairs import confirmed
 from selfmaint.decide.saturation import decide_with, followed, following, learns, saturated
@@ -374,10 +374,10 @@ def _verdict(known: Knowledge[D], view: View, failing: Sampled[D], found: tuple[
 def _untold(known: Knowledge[D], view: View, failing: Sequence[NewFacts]) -> Iterator[str]:
     """What would tell: if relations of which each failing J has a fact are wholly known, no test has a row.
 
-    Of groups, which may stay open then, and where not all tests were asked, all that the view reads.
+    Of groups that may stay open then, and where not all tests were asked, all that the view reads.
     """
     found = frozenset(one.instance.body[j].predicate.name for one in failing for j in one.subgoals)
-    if isinstance(view, GroupedView) or failing_first(known, [view]):
+    if failing_first(known, [view]) or (isinstance(view, GroupedView) and may_stay_open(known, view)):
         found = known.decision.untold(view, known.situation) or frozenset()
     names = sorted(found)
     if 0 < len(names) <= _MOST_UNTOLD:
