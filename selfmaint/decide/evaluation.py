@@ -119,7 +119,7 @@ def failing_first(known: Knowledge[D], views: Sequence[View]) -> dict[str, list[
 
 
 def _first_tests(known: Knowledge[D], view: View, most: int) -> Sequence[DependsRules]:
-    """The first tests of a view that are not yet asked, those that join least first; none if there are few in all."""
+    """The first tests of a view, at most so many, those that join least first; none if there are few in all."""
     with suppress(BudgetSpentError):
         rules = known.decision.first_tests(view, known.situation, most)
         if len(rules) > 2 * _SHORTEST_TESTS:

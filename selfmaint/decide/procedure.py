@@ -38,6 +38,7 @@ from selfmaint.decide.verdict import (
     Undecided,
     Verdict,
     Witness,
+    copies_of,
 )
 from selfmaint.engine.protocol import D, Engine
 from selfmaint.errors import Code, InputError
@@ -382,9 +383,8 @@ def _untold(known: Knowledge[D], view: View, failing: Sequence[NewFacts]) -> Ite
     names = sorted(found)
     if 0 < len(names) <= _MOST_UNTOLD:
         shown = ", ".join(f"`{name}`" for name in names)
-        copies = ", ".join(f"`SELECT * FROM {name}`" for name in names)  # noqa: S608 - to be read, not run
         views = "a view of all its columns" if len(names) == 1 else "views of all their columns"
-        yield f"rows of {shown} that no view shows may change it: {views} would tell, as {copies}"
+        yield f"rows of {shown} that no view shows may change it: {views} would tell, as {copies_of(names)}"
 
 
 def _witnesses(engine: Engine[D], failing: Sampled[D], number: int) -> tuple[Witness, ...]:

@@ -124,7 +124,7 @@ def placed(catalog: Catalog, found: Iterable[NewFacts]) -> Iterator[NewFacts]:
 
 
 def _from_both_ends(its: Sequence[T]) -> Iterator[T]:
-    """The last, the first, the last but one, ..."""
+    """The last, the first, the last but one, ...: sets of most new facts and sets of fewest fail most often."""
     half = len(its) // 2
     for last, first in zip_longest(reversed(its[half:]), its[:half]):
         yield last

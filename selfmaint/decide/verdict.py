@@ -333,6 +333,16 @@ class Verdicts(Mapping[str, Verdict]):
         return _html(self._verdicts.values())
 
 
+def copies_of(names: Iterable[str]) -> str:
+    """The views of all columns of some relations, as a sentence names them.
+
+    >>> copies_of(["r", "s t"])
+    '`SELECT * FROM r`, `SELECT * FROM `s t``'
+    """
+    quoted = (name if name.isidentifier() else f"`{name.replace('`', '``')}`" for name in names)
+    return ", ".join(f"`SELECT * FROM {name}`" for name in quoted)  # noqa: S608 - to be read, not run
+
+
 def folded(reasons: Iterable[str]) -> Sequence[str]:
     """Some reasons with those that lie in other views as one."""
     given = list(reasons)

@@ -15,6 +15,7 @@ from selfmaint.decide.verdict import (
     VerdictKind,
     Verdicts,
     Way,
+    copies_of,
     unknown_facts,
 )
 from selfmaint.report.values import Json, cell
@@ -123,6 +124,5 @@ def would_tell(verdicts: Verdicts) -> str | None:
     if len(verdicts.untold) < _SEVERAL:
         return None
     names = sorted(frozenset[str]().union(*verdicts.untold.values()))
-    copies = ", ".join(f"`SELECT * FROM {name}`" for name in names)  # noqa: S608 - to be read, not run
     views = ", ".join(f"`{name}`" for name in verdicts.untold)
-    return f"with {copies} stored, {len(verdicts.untold)} of these views would need no base rows: {views}"
+    return f"with {copies_of(names)} stored, {len(verdicts.untold)} of these views would need no base rows: {views}"
