@@ -187,6 +187,20 @@ class Database:
             found: list[tuple[Any, ...]] = given.fetchall()
         return found
 
+    def prepared(self, query: Any) -> str:
+        """The text of a query that reads nothing but what it is given as parameters.
+
+        Raises:
+            ReadRefusedError: SM403 it reads more.
+        """
+        _require_reads(query, ())
+        return text(query, dialect="duckdb")
+
+    def answers(self, prepared: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        """What a prepared query gives for a few values, here: see `plain_rows`."""
+        with self._computing():
+            return self._execute(prepared, values, rows=0).fetchall()
+
     def given(self, rows: ArrowTable, types: Sequence[SqlType]) -> Stored:
         """A table of rows that are at hand, columns in order; without types, of so many rows."""
         number = next(self._numbers)

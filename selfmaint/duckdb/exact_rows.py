@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -81,17 +81,22 @@ def rows_of(stored: Stored, query: Query) -> list[Row]:
     """
     width = len(stored.types)
     if are_in_python(stored.types):
-        times = {i: kind for i, kind in enumerate(stored.types) if kind in _TIMES}
-        plain = sql.with_texts(query, times)
+        plain = with_times_as_texts(query, stored.types)
         found = stored.database.plain_rows(plain, [stored.name], joins=stored.rows is None)
-        rows = _with_times(found, times)
+        rows = with_times(found, stored.types)
         if rows is not None and not has_odd_value(rows, stored.types):
             return rows if width else [()] * len(rows)
     return found_rows(stored.database.rows(query, [stored.name]), width)
 
 
-def _with_times(rows: list[Row], times: Mapping[int, SqlType]) -> list[Row] | None:
-    """Rows with the times that texts in some columns show; None if Python lacks one."""
+def with_times_as_texts(query: Query, types: Sequence[SqlType]) -> Query:
+    """A query that gives times as texts: see `with_times`."""
+    return sql.with_texts(query, [i for i, kind in enumerate(types) if kind in _TIMES])
+
+
+def with_times(rows: list[Row], types: Sequence[SqlType]) -> list[Row] | None:
+    """Rows with the times that texts show where they are wanted; None if Python lacks one."""
+    times = {i: kind for i, kind in enumerate(types) if kind in _TIMES}
     if not times:
         return rows
     columns: list[Sequence[Any]] = list(zip(*rows, strict=True))

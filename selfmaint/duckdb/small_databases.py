@@ -24,7 +24,9 @@ from selfmaint.warehouse.base_relations import BaseRelation
 from selfmaint.warehouse.views import View
 
 if TYPE_CHECKING:
+    from datalog.sql.duckdb import SqlType
     from selfmaint.duckdb.engine import DuckEngine
+    from selfmaint.duckdb.relation import Relation
 
 _MOST_ROWS = 10_000
 """A view that has more on a few rows is not looked at."""
@@ -49,21 +51,61 @@ class SmallDatabases:
         read = [relations.get(name) for name in definition.query.relations]
         if any(one is None or ANY in one.types for one in read):
             return None
-        from selfmaint.duckdb.text_views import text_rows  # noqa: PLC0415 - few catalogs are asked
-
         engine = _engine(os.getpid(), threading.get_ident())
         try:
-            facts = Facts(
-                {
-                    Predicate(one.name): engine.load(database.get(one.name, ()), one.columns, one.types)
-                    for one in read
-                    if one is not None
-                }
-            )
-            rows = engine.sample(text_rows(engine.database, definition, facts), _MOST_ROWS)
+            given = {
+                one.name: engine.load(database.get(one.name, ()), one.columns, one.types)
+                for one in read
+                if one is not None
+            }
+            rows = _at_once(engine, definition, given)
+            if rows is None:
+                from selfmaint.duckdb.text_views import text_rows  # noqa: PLC0415 - few catalogs are asked
+
+                facts = Facts({Predicate(name): relation for name, relation in given.items()})
+                rows = engine.sample(text_rows(engine.database, definition, facts), _MOST_ROWS)
         except InputError:
             return None
         return Counter(rows) if len(rows) < _MOST_ROWS else None
+
+
+def _at_once(engine: DuckEngine, view: OpaqueView, given: Mapping[str, Relation]) -> list[Row] | None:
+    """The rows of a view by one statement, which is made once; None where values do not go in or out as they are."""
+    from selfmaint.duckdb.exact_rows import has_odd_value, listed, with_times  # noqa: PLC0415 - see above
+
+    values = []
+    for one in given.values():
+        columns = None if one.stored.here is None else listed(one.stored.here, one.types)
+        if columns is None:
+            return None
+        values += columns
+    shapes = tuple((name, one.columns, one.types) for name, one in given.items())
+    statement, types = _statement(engine, view, view.query, shapes)
+    if statement is None:
+        return None
+    rows = with_times(engine.database.answers(statement, values), types)
+    return None if rows is None or has_odd_value(rows, types) else rows
+
+
+@lru_cache(maxsize=256)
+def _statement(
+    engine: DuckEngine,
+    view: OpaqueView,
+    query: object,  # noqa: ARG001 - views are equal where their texts are, whatever these read
+    shapes: tuple[tuple[str, tuple[str, ...], tuple[SqlType, ...]], ...],
+) -> tuple[str | None, tuple[SqlType, ...]]:
+    """A view's query over rows that are its parameters, and its types; None if Python does not have their values."""
+    from datalog.sql.duckdb import relations as sql  # noqa: PLC0415 - see above
+    from selfmaint.duckdb.exact_rows import are_in_python, with_times_as_texts  # noqa: PLC0415 - see above
+    from selfmaint.duckdb.text_views import text_query  # noqa: PLC0415 - see above
+
+    places = {name: f"selfmaint_given_{i}" for i, (name, _, _) in enumerate(shapes)}
+    tables = {name: (places[name], columns, kinds) for name, columns, kinds in shapes}
+    made, types, _ = text_query(view, tables)
+    if not types or not are_in_python(types):
+        return None, types
+    its = sql.over_listed(made, len(types), {places[name]: kinds for name, _, kinds in shapes})
+    return engine.database.prepared(with_times_as_texts(its, types)), types
 
 
 @lru_cache(maxsize=4)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from datalog.model import OpaqueView, Predicate, TextQuery
 from datalog.sql.affected import Query, Table, UnknownShapeError, plan_of_text
-from datalog.sql.duckdb import UnlikeSparkError
+from datalog.sql.duckdb import Query as SqlQuery
+from datalog.sql.duckdb import SqlType, UnlikeSparkError
 from datalog.sql.duckdb.plans import query_of_plan
 from selfmaint.duckdb.database import Database
 from selfmaint.duckdb.failures import refused
@@ -27,25 +28,43 @@ def text_rows(
     """
     assert isinstance(view.query, TextQuery)
     given = {name: facts.relations[Predicate(name)] for name in view.query.relations}
-    tables = {name: Table(name, one.columns, ()) for name, one in given.items()}
+    tables = {name: (one.stored.name, one.columns, one.types) for name, one in given.items()}
+    query, types, shown = text_query(view, tables, columns)
+    return Relation(database.table(query, types, [one.stored.name for one in given.values()]), shown)
+
+
+def text_query(
+    view: OpaqueView,
+    tables: Mapping[str, tuple[str, tuple[str, ...], Sequence[SqlType]]],
+    columns: Sequence[str] | None = None,
+) -> tuple[SqlQuery, tuple[SqlType, ...], tuple[str, ...]]:
+    """A view's query as one of DuckDB's: columns `c0`, `c1`, ..., their types, and their names.
+
+    Args:
+        view: a view of which the text is known.
+        tables: for each relation that it reads a table's name, the names of its columns, and their types.
+        columns: the columns wanted; by default its own, in lower case.
+
+    Raises:
+        InputError: SM502 it cannot be run here.
+    """
+    assert isinstance(view.query, TextQuery)
     try:
-        query = plan_of_text(view.query, tables)
+        query = plan_of_text(view.query, {n: Table(n, its, ()) for n, (_, its, _) in tables.items()})
         numbers = dict(query.outputs)
         wanted = [name.casefold() for name in columns or numbers]
         if sorted(wanted) != sorted(numbers):
             raise refused_view(view.name, "it gives other columns than are stored")
-        arranged = Query(query.plan, tuple((name, numbers[name]) for name in wanted))
-        tree, types = query_of_plan(
-            arranged,
-            {name: one.stored.name for name, one in given.items()},
-            {name: one.types for name, one in given.items()},
+        made, types = query_of_plan(
+            Query(query.plan, tuple((name, numbers[name]) for name in wanted)),
+            {name: place for name, (place, _, _) in tables.items()},
+            {name: kinds for name, (_, _, kinds) in tables.items()},
         )
     except UnknownShapeError as unknown:
         raise refused_view(view.name, str(unknown)) from unknown
     except UnlikeSparkError as unlike:
         raise refused_view(view.name, f"DuckDB is not known to compute the same for {unlike}") from unlike
-    found = database.table(tree, types, [one.stored.name for one in given.values()])
-    return Relation(found, tuple(columns or wanted))
+    return made, types, tuple(columns or wanted)
 
 
 def refused_view(name: str, why: str) -> InputError:

@@ -93,6 +93,14 @@ def _list_of(kind: SqlType) -> exp.Expr:
     return exp.cast(exp.Placeholder(), exp.DataType.build(f"{type_name(kind)}[]", dialect="duckdb"))
 
 
+def over_listed(query: exp.Query, width: int, tables: Mapping[str, Sequence[SqlType]]) -> exp.Select:
+    """The rows of a query over tables whose rows are given as parameters, as `listed` has them."""
+    found = exp.select(*(f"c{i}" for i in range(width))).from_(query.subquery("made", copy=False))
+    for name, types in tables.items():
+        found = found.with_(exp.to_identifier(name, quoted=True), listed(types), copy=False)
+    return found
+
+
 def number(name: str) -> exp.Select:
     """How many rows a relation has."""
     return selected("SELECT count(*) FROM :name", name=name)
