@@ -76,6 +76,7 @@ def tables_of_all(schema: Catalog) -> dict[str, Table]:
             found[view.name] = Table(view.name, names, types, nullable_outputs(query), keys)
         elif names := view.stored_columns:
             its = output_types(view, schema.relations) if isinstance(view, GroupedView) else ()
+            its = its[: len(names)] if view.is_counted else its
             types = tuple(one or ANY for one in its) if len(its) == len(names) else (ANY,) * len(names)
             found[view.name] = Table(view.name, names, types, frozenset(range(len(names))))
     return found

@@ -7,7 +7,7 @@ body variable in the head, constants anywhere, `is not null` guards and equaliti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -89,7 +89,7 @@ class Catalog:
         over_rows: the same views, where those with such definitions are computed from helpers that have none.
         own: the relations that only views' bodies are over: their rows come from those of others (`own_relations.py`).
         texts: runs the views of which only the text is known over rows at hand; None of what cannot be told.
-        queries: by name, the query as it is written of a view that reads views, and what it reads.
+        queries: by name, the query as it is written of a view that reads views, or one of some tables.
         loose: says why a view's rows may be stored as other values than its query gives, as texts for numbers.
     """
 
@@ -107,7 +107,9 @@ class Catalog:
     over_rows: Catalog | None = None
     own: tuple[OwnRelation, ...] = ()
     texts: Texts | None = field(default=None, compare=False, repr=False)
-    queries: Callable[[str], TextQuery | None] | None = field(default=None, compare=False, repr=False)
+    queries: Callable[[str, Container[str]], TextQuery | None] | None = field(
+        default=None, compare=False, repr=False
+    )
     loose: Callable[[str], str | None] | None = field(default=None, compare=False, repr=False)
     _found: dict[object, tuple[View | None, Any]] = field(
         default_factory=dict, init=False, compare=False, repr=False

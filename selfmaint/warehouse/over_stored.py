@@ -7,14 +7,17 @@ Conditions of soundness:
 
 1. The stored rows of each view are what its query gives, so both say the same of the view.
 2. It is left as it is where its rows are stored in another form than its query gives them, as rows with their counts.
+3. A view of all columns of a table, of one with no condition and that keeps duplicates, has its rows, as often as they
+   stand: a query over a table that has no key is the same query over that view. (Tables with a key are told otherwise.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from operator import is_
 
-from datalog.model import OpaqueView, TextQuery, ViewDefinition
+from datalog.model import NUMBER, OpaqueView, Semantics, TextQuery, TextRead, Variable, ViewDefinition
 from selfmaint.warehouse.catalog import Catalog
 from selfmaint.warehouse.definitions import limited_view
 from selfmaint.warehouse.views import Limitation, Outside, View
@@ -28,16 +31,77 @@ def over_stored(catalog: Catalog, view: View) -> View | None:
 def _over_stored(catalog: Catalog, view: View) -> View | None:
     if catalog.queries is None or view.is_counted or catalog.parts(view) != (view,):
         return None
-    if view.name in {*catalog.summands, *catalog.grouped_summands} or isinstance(view.definition, OpaqueView):
+    if view.name in {*catalog.summands, *catalog.grouped_summands}:
         return None
-    query = catalog.queries(view.name)
-    if not isinstance(query, TextQuery) or catalog.relations.keys() >= set(query.relations):
+    copied = copies_without_keys(catalog)
+    text = view.definition if isinstance(view.definition, OpaqueView) else None
+    written = text.query if text else catalog.queries(view.name, copied)
+    if not isinstance(written, TextQuery):
         return None
-    read = view.definition.reads if isinstance(view.definition, ViewDefinition) else ()
-    if {one.name for one in read} == {*query.relations}:
+    query = _over_copies(catalog, written)
+    if query is written and not _is_other(catalog, view, written):
         return None
     definition = OpaqueView(view.name, query.text, (), view.stored_columns, view.rule.span, query)
     return limited_view(definition, view.stored_columns, Limitation(Outside.OPAQUE, "it is not decided so"))
+
+
+def _is_other(catalog: Catalog, view: View, query: TextQuery) -> bool:
+    """Whether a view is written over stored views, and is decided over something else."""
+    if isinstance(view.definition, OpaqueView) or catalog.relations.keys() >= {*query.relations}:
+        return False
+    read = view.definition.reads if isinstance(view.definition, ViewDefinition) else ()
+    return {one.name for one in read} != {*query.relations}
+
+
+def _over_copies(catalog: Catalog, query: TextQuery) -> TextQuery:
+    """A query that reads the copies of tables without a key in place of these; the same object if there are none."""
+    reads = tuple(_over_copy(catalog, read) for read in query.reads)
+    return query if all(map(is_, reads, query.reads)) else replace(query, reads=reads)
+
+
+def _over_copy(catalog: Catalog, read: TextRead) -> TextRead:
+    if isinstance(read.of, TextQuery):
+        below = _over_copies(catalog, read.of)
+        return read if below is read.of else replace(read, of=below)
+    copy = copies_without_keys(catalog).get(read.of)
+    return read if copy is None else replace(read, of=copy)
+
+
+def copies_without_keys(catalog: Catalog) -> Mapping[str, TextQuery]:
+    """For each table without a key that a stored view copies the query that gives its rows from there."""
+    return catalog.once("copies without keys", None, lambda: _copies_without_keys(catalog))
+
+
+def _copies_without_keys(catalog: Catalog) -> dict[str, TextQuery]:
+    found = dict[str, TextQuery]()
+    for view in catalog.views:
+        match view.definition:
+            case ViewDefinition(semantics=Semantics.BAG, blocks=(block,)) if view.is_counted:
+                pass
+            case _:
+                continue
+        (atom,) = block.core.atoms if len(block.core.atoms) == 1 else (None,)
+        relation = None if atom is None else catalog.relations.get(atom.predicate.name)
+        if atom is None or relation is None or not relation.is_numbered or relation.name in found:
+            continue
+        tests = len(block.core.body) > 1 or block.filters or block.having or block.groups is not None
+        if tests or catalog.parts(view) != (view,):
+            continue
+        shown = dict(zip(block.outputs, view.stored_columns, strict=True))
+        row = [term for term, name in zip(atom.terms, relation.columns, strict=True) if name != NUMBER]
+        if {*map(type, row)} == {Variable} and len({*row}) == len(row) and shown.keys() >= {*row}:
+            found[relation.name] = _selecting(view.name, [shown[term] for term in row], relation.columns[:-1])
+    return found
+
+
+def _selecting(view: str, columns: Sequence[str], names: Sequence[str]) -> TextQuery:
+    shown, place = ", ".join(map(_quoted, columns)), _quoted(view)
+    start = f"select {shown} from "  # noqa: S608 - names of the warehouse's own
+    return TextQuery(start + place, (TextRead(len(start), len(start) + len(place), view),), tuple(names))
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def with_views(catalog: Catalog, others: Iterable[View]) -> Catalog:

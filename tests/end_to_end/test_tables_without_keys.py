@@ -173,6 +173,69 @@ def test_rows_with_a_subquery_in_their_condition_stand_as_often_as_before() -> N
         assert new_contents(warehouse, found, "v", truth(text, before)) == bag(truth(text, after))
 
 
+COPIES = {
+    "all_log": "select c, a, b from log",
+    "all_note": "select d, a as x from note",
+    "all_dim": "select * from dim",
+}
+MORE = (
+    "select a, median(c) as m from log group by a",
+    "select a, b, c, rank() over (partition by a order by c nulls first, b nulls first) as place from log",
+    "select l.a, n.d, count(*) over (partition by l.a) as n from log l left join note n on n.a = l.a",
+    "select a, count(distinct b) as k, max(c) as most from log where c > 0 group by a having count(*) > 1",
+    "with o as (select a, max(b) as b from log group by a) select a, rank() over (order by b nulls first) as k from o",
+    "select x, count(distinct log.b) as k from dim join log on log.a = dim.x group by x",
+)
+STORED_OTHERWISE = (
+    "select l.b, m.b as other from log l join log m on l.a = m.a",
+    "select l.a, l.b, n.d from log l join note n on n.a = l.a",
+    "select a from log union select a from note",
+)
+"""Queries whose rows are stored with their numbers, or by the queries that they come from."""
+
+
+@pytest.mark.parametrize("number", range(effort(8, 1000)))
+def test_copies_tell_all_that_is_asked_of_tables_without_keys(number: int) -> None:
+    choice = random.Random(f"copies {number}")
+    asked = [*(text for text in QUERIES if text not in STORED_OTHERWISE), *MORE, *MORE]
+    before = database(choice)
+    after = changed(choice, before)
+    queries = {f"v{i}": text for i, text in enumerate(choice.sample(asked, 4))}
+    warehouse = warehouse_of({**queries, **COPIES}, before)
+    update = update_of(warehouse, before, after)
+    assert all(warehouse.check(update).values())
+    found = warehouse.maintain(update, strict=True)
+    for name, text in queries.items():
+        assert new_contents(warehouse, found, name, truth(text, before)) == bag(truth(text, after)), text
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        "select a, b from log",
+        "select distinct * from log",
+        "select * from log where a > 0",
+        "select l.* from log l, dim",
+    ],
+)
+def test_what_is_no_copy_tells_not_all(copy: str) -> None:
+    before = {"log": [(0, 1, 1)] * 2, "note": [], "dim": [(0, 1)]}
+    after = {**before, "log": [(0, 1, 1)]}
+    warehouse = warehouse_of({"v": MORE[1], "copy": copy}, before)
+    assert not warehouse.check(update_of(warehouse, before, after))["v"]
+
+
+def test_an_update_that_may_not_be_effective_is_not_told_by_copies() -> None:
+    before = {"log": [(0, 1, 1)] * 2, "note": [], "dim": []}
+    warehouse = warehouse_of({"v": MORE[1], **COPIES}, before)
+    update = selfmaint.Update.from_frames(
+        warehouse, {"log": arrow([(0, 1, 1)], COLUMNS["log"])}, {}, effective=False
+    )
+    verdicts = warehouse.check(update)
+    assert not verdicts["all_log"]
+    assert not verdicts["v"]
+
+
 LOGS = ((0, 0, 0), (0, 1, 0), (1, 0, 0), (1, None, 0))
 NOTES = ((0, 1), (1, 0))
 DIMS = (((0, 0),), ((0, 0), (1, 1)))

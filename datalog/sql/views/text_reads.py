@@ -6,6 +6,7 @@ understood as one makes the answer a reason, never a shorter list.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -30,11 +31,14 @@ _REPLACED = (
 
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """By name, the query as it is written of a view that reads views; None if it is not to be run, and of a copy."""
+    """By name, the query as it is written of a view that reads views, or one of some tables.
+
+    None if it is not to be run, and of a copy.
+    """
 
     catalogue: Catalogue | None = None
 
-    def __call__(self, name: str) -> TextQuery | None:
+    def __call__(self, name: str, tables: Container[str] = ()) -> TextQuery | None:
         """A view's query with what it reads."""
         views = () if self.catalogue is None else self.catalogue.views
         view = next((one for one in views if one.name == name and one.stored), None)
@@ -43,7 +47,8 @@ class Queries:
         asked = (
             tuple(part.name for part in reversed(table.parts)) for table in view.tree.find_all(exp.Table)
         )
-        if not any(self.catalogue.meant(parts)[0] for parts in asked):
+        meant = map(self.catalogue.meant, asked)
+        if not any(views or any(base.name in tables for base in bases) for views, bases in meant):
             return None
         found = text_query(view.text, self.catalogue, view)
         return found if isinstance(found, TextQuery) else None
