@@ -1,104 +1,117 @@
-"""The texts of views over a few rows at hand, by one statement that is made once: plain DuckDB gives the same rows."""
+"""Views of which only the text is known, over rows at hand: a "no" beside them, and the audit's examples."""
 
 from __future__ import annotations
 
-import datetime as dt
 from collections import Counter
-from decimal import Decimal
-from random import Random
-from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from datalog.model import WallClock
+import selfmaint
 from selfmaint.api.programs import catalog_of
-from selfmaint.duckdb import small_databases
-from tests.plain_duckdb import plain_duckdb
+from selfmaint.countermodel.databases import CannotEvaluateError, Evaluation
+from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable
 
 TABLES = """
-create table r (id int primary key, g string, x decimal(20, 2), moment timestamp_ntz, day date, sure boolean, s bigint);
-create table s (id bigint primary key, name string);
+create table c (id int not null primary key, n string not null);
+create table o (id int not null primary key, c int not null references c, t int not null);
 """
-KINDS = {
-    "r": [
-        ("id", pa.int32()),
-        ("g", pa.string()),
-        ("x", pa.decimal128(20, 2)),
-        ("moment", pa.timestamp("us")),
-        ("day", pa.date32()),
-        ("sure", pa.bool_()),
-        ("s", pa.int64()),
-    ],
-    "s": [("id", pa.int64()), ("name", pa.string())],
+NAMES = "create view names as select o.id, o.c, o.t, c.n from o join c on o.c = c.id;"
+RANKS = "create view ranks as select c, id, rank() over (partition by c order by t) as place from o;"
+DATABASE = {
+    "c": frozenset({(1, "ann"), (2, "bob"), (3, "cy")}),
+    "o": frozenset({(1, 1, 5), (2, 1, 6), (3, 2, 1)}),
 }
-TEXTS = (
-    "select g, median(s) as m, max(x) as most from r group by g",
-    "select id, rank() over (partition by g order by x desc) as place, moment, day, sure from r",
-    "select r.id, s.name, count(*) over (partition by s.id) as n from r left join s on r.s = s.id",
-    "select a.id, b.id as o, rank() over (order by a.id) as n from r a join r b on a.g = b.g and a.moment < b.moment",
-    "select max(moment) over (partition by g) as last, min(day) over () as first, x from r",
-)
-STAMP = dt.datetime(2026, 1, 31, 23, 59, 59, 999_999)
 
 
-def some(choice: Random, most: int) -> dict[str, frozenset[tuple[Any, ...]]]:
-    rows = [
-        (
-            number,
-            choice.choice(["a", "", "it's, [1]", 'ä"', None]),
-            choice.choice([Decimal("1.10"), Decimal("-123456789012345678.25"), None]),
-            choice.choice([WallClock(2026, 1, 31, 23, 59, 59, 999_999), WallClock(1969, 7, 20), None]),
-            choice.choice([dt.date(1, 1, 2), dt.date(2026, 2, 28), None]),
-            choice.choice([True, False, None]),
-            choice.choice([1, 2**62, None]),
-        )
-        for number in range(choice.randint(0, most))
-    ]
-    return {"r": frozenset(rows), "s": frozenset((n, f"n{n}") for n in (1, 2**62) if choice.random() < 0.7)}
+def rows(text: str, tables: str = TABLES) -> Counter[tuple[object, ...]]:
+    return Evaluation(catalog_of(f"{tables} create view w as {text};")).state("w", DATABASE)
 
 
-@pytest.mark.parametrize("text", TEXTS)
-def test_rows_are_those_of_plain_duckdb(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    catalog = catalog_of(f"{TABLES} create view v as {text};")
-    asked = small_databases.SmallDatabases()
-    for number in range(12):
-        database = some(Random(f"{text} {number}"), most=150 if number > 9 else 5)
-        found = asked(catalog.view("v"), catalog.relations, database)
-        with plain_duckdb() as plain:
-            plain.execute("SET TimeZone = 'UTC'")
-            for name, columns in KINDS.items():
-                its = list(zip(*database[name], strict=True)) or [()] * len(columns)
-                arrays = [pa.array(values, kind) for values, (_, kind) in zip(its, columns, strict=True)]
-                plain.register(f"{name}_rows", pa.table(arrays, names=[column for column, _ in columns]))
-                plain.execute(f"create table {name} as from {name}_rows")
-            right = Counter(plain.execute(text).fetchall())
-        assert found == right
-        with monkeypatch.context() as patched:
-            patched.setattr(small_databases, "_at_once", lambda *_: None)
-            assert asked(catalog.view("v"), catalog.relations, database) == found
-
-
-def test_a_statement_is_made_once_for_views_that_read_the_same() -> None:
-    below = "create temporary view b as select id, s {} as s from r;"
-    held = {"r": frozenset({(1, "a", Decimal("2.00"), None, None, None, 7)}), "s": frozenset[Any]()}
-    text = "create view v as select id, median(s) as m from b group by id;"
-    asked = small_databases.SmallDatabases()
-    found = []
-    for change in ("", "+ 1"):
-        catalog = catalog_of(f"{TABLES} {below.format(change)} {text}")
-        rows = asked(catalog.view("v"), catalog.relations, held)
-        assert rows is not None
-        found.append(next(iter(rows)))
-    assert found[0] != found[1]
-
-
-def test_values_that_python_does_not_have_are_not_told_apart_from_others() -> None:
-    catalog = catalog_of(
-        "create table f (id int primary key, x double); "
-        "create view v as select id, max(x) over () as m, rank() over (order by x) as place from f;"
+def test_texts_are_run_over_rows_at_hand() -> None:
+    assert rows("select id, rank() over (order by c) as place from o") == Counter([(1, 1), (2, 1), (3, 3)])
+    assert rows("select c.id, o.t from c full join o on o.t = c.id and o.c > 1") == Counter(
+        [(1, 1), (2, None), (3, None), (None, 5), (None, 6)]
     )
-    held = {"f": frozenset({(1, float("nan")), (2, -0.0), (3, 0.0)})}
-    rows = small_databases.SmallDatabases()(catalog.view("v"), catalog.relations, held)
-    assert rows is not None
-    assert sorted((row[0], row[2]) for row in rows) == [(1, 3), (2, 1), (3, 1)]
+    assert rows("select c from o qualify count(*) over (partition by c) > 1") == Counter({(1,): 2})
+    assert rows("select id, n from c where not exists (select 1 from o where o.c = c.id)") == Counter(
+        [(3, "cy")]
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select id, try_variant_get(parse_json(n), '$.a', 'int') as x from c",
+        "select id, row_number() over (order by n) as x, regexp_replace(n, n, '') as y from c",
+    ],
+)
+def test_what_cannot_be_run_is_not_told(text: str) -> None:
+    with pytest.raises(CannotEvaluateError, match="only the text of `w` is known"):
+        rows(text)
+
+
+def warehouse(*views: str) -> selfmaint.Warehouse[object]:
+    """Over the database above, with an order of a customer that has none, and whose name no view shows but `none`."""
+    program = "\n".join([TABLES, *views])
+    found = Evaluation(catalog_of(program))
+    contents = {}
+    for view in found.catalog.views:
+        held = sorted(found.state(view.name, DATABASE).elements(), key=repr)
+        columns = zip(*held, strict=True) if held else [[] for _ in view.columns]
+        contents[view.name] = pa.table([pa.array(list(one)) for one in columns], list(view.columns))
+    return selfmaint.build(program, contents, engine="duckdb", effective=True)
+
+
+def verdict(*views: str, customer: int = 3) -> object:
+    """On a new order of a customer."""
+    with warehouse(*views) as wh:
+        row = {"id": 9, "c": customer, "t": 700}
+        new = pa.table({name: pa.array([value], pa.int32()) for name, value in row.items()})
+        update = selfmaint.Update.from_frames(wh, {"o": new}, effective=True)
+        found = wh.check(update)["names"]
+        if isinstance(found, NotSelfMaintainable):
+            assert "two databases" in str(wh.explain(update, "names"))
+        return found
+
+
+def test_a_no_beside_a_window() -> None:
+    assert isinstance(verdict(NAMES), NotSelfMaintainable)
+    assert isinstance(verdict(NAMES, RANKS), NotSelfMaintainable)
+
+
+def test_rows_without_a_match_tell_a_name() -> None:
+    none = "create view none as select id, n from c where not exists (select 1 from o where o.c = c.id);"
+    assert isinstance(verdict(NAMES, none), SelfMaintainable)
+
+
+def test_groups_that_having_lets_through_tell_a_name() -> None:
+    large = NAMES.replace(";", " where o.t > 100;")
+    some = (
+        "create view some as select c.id, c.n, count(*) as k from c join o on o.c = c.id "
+        "group by c.id, c.n having count(*) > 1;"
+    )
+    assert isinstance(verdict(large, customer=1), NotSelfMaintainable)
+    assert isinstance(verdict(large, some, customer=1), SelfMaintainable)
+    assert not verdict(large, some, customer=2)  # has one order alone
+
+
+def test_the_audit_has_examples_beside_texts() -> None:
+    alone, beside = (
+        {k: v for k, v in audited(*views).items() if k[0] == "names"} for views in ([NAMES], [NAMES, RANKS])
+    )
+    assert alone == beside
+    assert "depends" in beside.values()
+
+
+def audited(*views: str) -> dict[tuple[str, str, str], str]:
+    with warehouse(*views) as wh:
+        return dict(wh.audit(advise=False).audit.words())
+
+
+def test_an_example_that_a_text_tells_apart_is_none() -> None:
+    """Customers are listed with their names: no two databases with other names agree."""
+    listed = "create view listed as select id, n, row_number() over (order by id) as place from c;"
+    words = audited(NAMES, listed)
+    assert words["names", "o", "insert"] == "undecided"
+    assert words["names", "o", "insert"] != audited(NAMES)["names", "o", "insert"]
