@@ -103,7 +103,7 @@ def test_rows_of_a_view_that_stand_twice_do_so_beside_a_subquery(staged: str, qu
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_no_base_row_is_needed_where_the_staging_views_are_determined(name: str) -> None:
-    for number in range(12):
+    for number in range(effort(6, 60)):
         random = Random(number)
         before = database(random)
         after = changed(random, before)

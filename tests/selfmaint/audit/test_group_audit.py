@@ -33,7 +33,7 @@ from tests.oracle.aggregates import Database, Schema, questions
 from tests.oracle.random_stars import changed, random_database, random_row, random_star
 from tests.selfmaint.decide.test_group_decision import stored
 
-SCHEMAS, BATCHES, UPDATES, KNOWN = effort(7, 30), 25, 3, 3
+SCHEMAS, BATCHES, UPDATES, KNOWN = effort(4, 30), 25, 3, 3
 EFFECTIVE = Situation(effective=True)
 
 

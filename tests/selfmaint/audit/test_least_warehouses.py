@@ -35,7 +35,7 @@ SHAPES = [
     "UNION ALL",
     "join of three tables",
 ]
-CASES, CANDIDATES, MOST = effort(25, 1_000), 10, 500
+CASES, CANDIDATES, MOST = effort(12, 1_000), 10, 500
 
 
 def catalogs(random: Random) -> Iterator[Catalog]:

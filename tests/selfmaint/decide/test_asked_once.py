@@ -21,7 +21,7 @@ from selfmaint.warehouse.catalog import catalog
 from selfmaint.warehouse.situation import Situation
 from tests.effort import effort
 
-SCHEMAS, QUESTIONS = effort(4, 100), 6
+SCHEMAS, QUESTIONS = effort(3, 100), 4
 """Random sets of views for each test, and updates of each."""
 
 TABLES = """

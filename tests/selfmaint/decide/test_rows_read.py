@@ -159,7 +159,7 @@ def test_views_over_what_is_decided_in_parts_read_the_parts(below: str, text: st
     catalog = catalog_of(f"{TABLES} create view v0 as {below}; create view v as {text};").apart
     assert "v0" in catalog.unions
     said_at_times = 0
-    for seed in range(effort(25, 200)):
+    for seed in range(effort(12, 200)):
         choice = random.Random(seed)
         before = database(choice)
         after = moved(choice, before)

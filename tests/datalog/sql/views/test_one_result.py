@@ -183,12 +183,12 @@ def test_one_result_does_not_depend_on_how_rows_lie(seed: int) -> None:
             shuffled = draw.sample(rows[name], len(rows[name]))
             place.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * width)})", shuffled)
     several, one = 0, 0
-    for _ in range(400):
+    for _ in range(effort(200, 400)):
         text = a_query(draw)
         found = {frozenset(Counter(place.sql(text).fetchall()).items()) for place in places}
         if is_told(text):
             assert len(found) == 1, text
             one += 1
         several += len(found) > 1
-    assert one > 40
-    assert several > 20
+    assert one > 20
+    assert several > 10
