@@ -28,6 +28,7 @@ from selfmaint.duckdb.store import (
     Change,
     Committed,
     files_query,
+    is_same,
     literal,
     quoted,
     require_names,
@@ -356,10 +357,13 @@ def _undone(lake: Lake, version: int, said: Commit) -> int:
         raise input_error(Code.LAKE, message, "`selfmaint import` brings views in")
     changes, sizes = {}, {}
     for name in sorted(catalog.tables(now)):
-        old, new = (stored_rows(lake.database, catalog.table(name, v)) for v in (version, now))
-        if old.columns != new.columns:
+        before, after = (catalog.table(name, v) for v in (version, now))
+        if before.columns != after.columns:
             message = f"the table `{name}` had other columns at snapshot {version}"
             raise input_error(Code.LAKE, message, "`selfmaint import` brings views in", "nothing was written")
+        if is_same(before, after):
+            continue
+        old, new = stored_rows(lake.database, before, after), stored_rows(lake.database, after, before)
         gained, lost = beyond(lake.database, old, new)
         if gained.stored.rows or lost.stored.rows:
             sizes[name] = (lost.stored.rows or 0, gained.stored.rows or 0)

@@ -18,7 +18,14 @@ from selfmaint.duckdb.relation import Relation
 from selfmaint.engine.protocol import Layout
 from selfmaint.errors import Code, first_line, input_error
 from selfmaint.store.place import LakePlace, Place
-from selfmaint.store.stored_tables import SNAPSHOT_COLUMN, Commit, Rewritten, StoredTables, TableFiles
+from selfmaint.store.stored_tables import (
+    SNAPSHOT_COLUMN,
+    Commit,
+    DataFile,
+    Rewritten,
+    StoredTables,
+    TableFiles,
+)
 
 
 @dataclass(frozen=True)
@@ -171,42 +178,60 @@ def _kind(place: Place) -> Any:
     return DeltaTables
 
 
-def stored_rows(database: Database, table: TableFiles) -> Relation:
-    """The rows of a table, read when they are used.
+def stored_rows(database: Database, table: TableFiles, but: TableFiles | None = None) -> Relation:
+    """The rows of a table, read when they are used; without those that it has in the same places in another state.
 
     Raises:
         InputError: SM103 a file is gone; SM104 one cannot be read.
     """
     files = [path for file in table.files for path in (file.path, file.deleted) if path is not None]
-    layout = Layout(table.rows, table.spreads, table.never_null)
+    if but is not None:
+        files += [file.deleted for file in but.files if file.deleted is not None]
+    layout = Layout(table.rows if but is None else None, table.spreads, table.never_null)
     try:
-        return Relation(database.stored(files_query(table), files, layout), table.columns)
+        return Relation(database.stored(files_query(table, but), files, layout), table.columns)
     except duckdb.Error as failure:
         message = f"a file of the stored table `{table.name}` is not what was written: {first_line(failure)}"
         hint = f"`selfmaint import WAREHOUSE.toml --view {table.name}` brings its rows in anew"
         raise input_error(Code.COLUMNS_DIFFER, message, hint) from failure
 
 
-def files_query(table: TableFiles) -> str:
-    """The rows of a table, from its files; no test of doubles reaches these, see `datalog.sql.duckdb.values_of`."""
+def is_same(one: TableFiles, other: TableFiles) -> bool:
+    """Whether a table has the same rows in two states, as its files tell without being read."""
+    return set(one.files) == set(other.files) and None not in (one.rows, other.rows)
+
+
+def files_query(table: TableFiles, but: TableFiles | None = None) -> str:
+    """The rows of a table, from its files; no test of doubles reaches these, see `datalog.sql.duckdb.values_of`.
+
+    `but` is another state of it: a row of a file that both have is left out where it is there in both.
+    """
     names = ", ".join(
         f"{quoted(column)} * CAST(1 AS {kind}) AS {quoted(column)}"
         if kind in ("FLOAT", "DOUBLE")
         else quoted(column)
         for column, kind in zip(table.columns, table.types, strict=True)
     )
-    plain = [file.path for file in table.files if file.deleted is None and not file.is_newer]
+    others = {} if but is None else {file.path: file for file in but.files if not file.is_newer}
+    both = {file.path: others[file.path] for file in table.files if file.path in others and not file.is_newer}
+    plain = [
+        file.path
+        for file in table.files
+        if file.deleted is None and not file.is_newer and file.path not in both
+    ]
     parts = []
     if plain:
         listed = ", ".join(literal(escaped(path)) for path in plain)
         parts.append(f"SELECT {names} FROM read_parquet([{listed}], hive_partitioning = false)")
-    before = f"{SNAPSHOT_COLUMN} <= {table.version}"
     for file in table.files:
-        tests = [f"file.{before}"] if file.is_newer else []
+        tests = [f"file.{SNAPSHOT_COLUMN} <= {table.version}"] if file.is_newer else []
         if file.deleted is not None:
-            upto = f" AND gone.{before}" if file.is_deleted_newer else ""
-            gone = f"read_parquet({literal(escaped(file.deleted))}) AS gone WHERE gone.pos = file.file_row_number{upto}"
-            tests.append(f"NOT EXISTS (SELECT 1 FROM {gone})")
+            tests.append(f"NOT {_is_deleted(file, table.version)}")
+        if but is not None and (other := both.get(file.path)) is not None:
+            is_alike = file == other and not file.is_deleted_newer
+            if other.deleted is None or is_alike:
+                continue
+            tests.append(_is_deleted(other, but.version))
         if tests:
             rows = f"read_parquet({literal(escaped(file.path))}, file_row_number = true, hive_partitioning = false)"
             parts.append(f"SELECT {names} FROM {rows} AS file WHERE {' AND '.join(tests)}")
@@ -215,6 +240,13 @@ def files_query(table: TableFiles) -> str:
     typed = zip(table.types, table.columns, strict=True)
     items = ", ".join(f"CAST(NULL AS {kind}) AS {quoted(column)}" for kind, column in typed)
     return f"SELECT {items} WHERE false"
+
+
+def _is_deleted(file: DataFile, version: int) -> str:
+    """Whether a row of a file is deleted at a snapshot."""
+    upto = f" AND gone.{SNAPSHOT_COLUMN} <= {version}" if file.is_deleted_newer else ""
+    gone = f"read_parquet({literal(escaped(file.deleted or ''))}) AS gone"
+    return f"EXISTS (SELECT 1 FROM {gone} WHERE gone.pos = file.file_row_number{upto})"
 
 
 def named(rows: Relation) -> str:
