@@ -19,13 +19,14 @@ Conditions of soundness, for every two rules:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from datalog.model import (
     Atom,
     Comparison,
     Constant,
+    Expression,
     Literal,
     Negation,
     NullTest,
@@ -99,6 +100,42 @@ def branches(name: str, rules: Sequence[tuple[Rule, Rule]]) -> tuple[Branch, ...
         )
         for number, fits in enumerate(tests, 1)
     )
+
+
+def branches_of_queries(union: ViewDefinition) -> dict[Branch, ViewDefinition]:
+    """The branches of a union of queries of which some group, each with its query as a view; none as above.
+
+        SELECT 'sales' AS what, region, SUM(x) AS n FROM sale GROUP BY region          v#1, of the rows with 'sales'
+        UNION ALL SELECT 'visits' AS what, region, COUNT(*) FROM visit GROUP BY region      v#2
+
+    Condition 2 is that constants among the outputs are different, and the rows of each query stand once where its view
+    keeps no duplicates.
+    """
+    if not 1 < len(union.blocks) <= MOST or all(one.groups is None for one in union.blocks):
+        return {}
+    columns = tuple(column(i) for i in range(len(union.columns)))
+    tests = [_of_head(Rule(Atom(Predicate(union.name), _constants(one.outputs)), ())) for one in union.blocks]
+    if not _are_of_one_kind(literal for its in tests for literal in its):
+        return {}
+    if not all(_are_disjoint(one, other) for one, other in combinations(tests, 2)):
+        return {}
+    stored, found = Atom(Predicate(union.name), columns), {}
+    for number, (one, fits) in enumerate(zip(union.blocks, tests, strict=True), 1):
+        name = f"{union.name}#{number}"
+        selection = block(union.name, number, [stored, *fits], columns)
+        branch = Branch(
+            name, ViewDefinition(union.name, union.columns, (selection,), Semantics.BAG), tuple(fits)
+        )
+        alone = block(
+            name, 0, one.core.body, one.outputs, filters=one.filters, groups=one.groups, having=one.having
+        )
+        found[branch] = replace(union, name=name, blocks=(alone,))
+    return found
+
+
+def _constants(outputs: Iterable[Expression]) -> tuple[Term, ...]:
+    """The constants among some outputs, and a variable for each other one."""
+    return tuple(one if isinstance(one, Constant) else column(i) for i, one in enumerate(outputs))
 
 
 def are_apart(rules: Sequence[Rule]) -> bool:

@@ -33,7 +33,7 @@ from datalog.model import (
 from datalog.rewrite.branches import Branch
 from datalog.syntax import show
 from selfmaint.warehouse.base_relations import BaseRelation, add_undeclared, base_relations, certain_variables
-from selfmaint.warehouse.branches import told_apart
+from selfmaint.warehouse.branches import queries_apart, query_branches, told_apart
 from selfmaint.warehouse.clock import Clock
 from selfmaint.warehouse.computed_columns import are_computed_alike
 from selfmaint.warehouse.constraints import Reference
@@ -297,6 +297,9 @@ def catalog(
     taken = _taken(program, opaque := tuple(opaque))
     joins = joins_of([*program.views, *opaque], taken)
     written, made_of = program, {one.name: one for one in parts_of(joins.values())}
+    written_alone = [v for v in program.views if v.name not in joins and v.name.casefold() not in taken]
+    queries = query_branches(written_alone)
+    made_of |= {part.name: part for its in queries.values() for part in its.values()}
     program, beyond = separated(replace(program, views=(*program.views, *made_of.values())), opaque)
     stored = {rule.head.predicate.name for rule in program.rules} | set(beyond)
     cores = core_rules(beyond)
@@ -308,10 +311,8 @@ def catalog(
     by_name = {**rules_by_name(program), **{name: [] for name in beyond}}
     plain = {name: view_of(program, name, rules, relations, by_name) for name, rules in definitions.items()}
     met = types_met((plain.atoms for rules in definitions.values() for _, plain in rules), relations)
-    beyond = {
-        name: with_core(one, cores.get(name), plain.get(name), relations, met) for name, one in beyond.items()
-    }
-    known = {one.name: one for one in (*written.views, *made_of.values())}
+    beyond = {n: with_core(v, cores.get(n), plain.get(n), relations, met) for n, v in beyond.items()}
+    known = {**{one.name: one for one in written.views}, **made_of}
     views = {name: replace(view, definition=known.get(name)) for name, view in plain.items()}
     views = {name: projected(view, relations) for name, view in views.items()} | beyond
     order = dict.fromkeys([*(p.name for p in written.heads), *known, *views])
@@ -326,16 +327,22 @@ def catalog(
     alike = {n: one for n, one in joins.items() if are_computed_alike(one, told, relations, met)}
     sides = {name: outer_parts(views[name], one, views, relations) for name, one in alike.items()}
     outer = {name: one for name, one in alike.items() if sides[name]}
-    unions |= {name: sides[name] for name in outer}
+    unions |= {name: sides[name] for name in outer} | queries_apart(queries, views)
     views = {name: view for name, view in views.items() if name not in made_of}
     program = replace(program, rules=tuple(r for r in program.rules if r.head.predicate.name not in made_of))
     others = {n: view for n, view in views.items() if n not in unions and n.casefold() not in taken}
     sums = summands(program, others, relations, by_name)
     views |= {name: decided_by(views[name]) for name in sums}
-    of_groups = {name: its for name, its in sums.items() if isinstance(views[name].definition, OpaqueView)}
-    of_rows = {name: its for name, its in sums.items() if name not in of_groups}
     every = tuple(views[name] for name in order if name in views)
-    return Catalog(program, every, relations, tuple(remarks), unions, outer, of_rows, of_groups)
+    return Catalog(program, every, relations, tuple(remarks), unions, outer, *_by_kind(views, sums))
+
+
+def _by_kind(
+    views: Mapping[str, View], sums: Mapping[str, tuple[GroupedView, ...]]
+) -> tuple[dict[str, tuple[GroupedView, ...]], dict[str, tuple[GroupedView, ...]]]:
+    """The summands of unions, and those of views that group over unions."""
+    of_groups = {name: its for name, its in sums.items() if isinstance(views[name].definition, OpaqueView)}
+    return {name: its for name, its in sums.items() if name not in of_groups}, of_groups
 
 
 def _atoms(program: Program) -> Iterator[Atom]:

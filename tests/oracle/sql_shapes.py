@@ -522,6 +522,30 @@ def _over_union(random: Random) -> str:
     return f"select {', '.join(items)} from ({union}) as u{where}{behind}"
 
 
+def _tagged(random: Random) -> str:
+    """Groups of several queries, told apart by constants mostly, as a table of figures has them."""
+    some = ["count(*)", "sum({})", "count({})", "max({})", "min({})", "avg({})"]
+    calls = random.sample(some, random.choice([1, 2]))
+    tags = random.choice(
+        [*[("'x'", "'y'", "'z'")] * 3, ("1", "2", "3"), ("'x'", "'x'", "'y'"), ("'x'", "null", "'z'")]
+    )
+    joined = ("r join s on r.b = s.f", "s.d", "r.c")
+    sources = random.sample(
+        [("r", "b", "c"), ("s", "d", "e"), joined, ("r", "c", "b")], random.choice([2, 2, 3])
+    )
+    has_key, queries = random.random() < 0.7, []
+    for tag, (source, key, value) in zip(tags, sources, strict=False):
+        items = [f"{tag} as tag", *([f"{key} as k"] if has_key else [])]
+        items += [f"{call.format(value)} as z{i}" for i, call in enumerate(calls)]
+        where = "" if source == "s" else _where(random, "r." if " " in source else "", 0.2)
+        by = f" group by {key}" if has_key else ""
+        queries.append(f"select {', '.join(items)} from {source}{where}{by}")
+    if random.random() < 0.2:
+        queries[-1] = f"select {tags[len(queries) - 1]} as tag, {'f as k, ' if has_key else ''}"
+        queries[-1] += ", ".join(f"d as z{i}" for i in range(len(calls))) + " from s"
+    return random.choice([" union all ", " union all ", " union "]).join(queries)
+
+
 def _scalar(random: Random) -> str:
     value = random.choice(
         [
@@ -682,6 +706,7 @@ SHAPES: dict[str, Callable[[Random], str | Views]] = {
     "UNION": _combined("union"),
     "UNION ALL": _combined("union all"),
     "groups over UNION ALL": _over_union,
+    "UNION ALL of groups": _tagged,
     "EXCEPT": _combined("except"),
     "EXCEPT ALL": _combined("except all"),
     "INTERSECT": _combined("intersect"),
