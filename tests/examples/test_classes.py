@@ -30,6 +30,7 @@ JOIN = "v(O, C, T, N) :- o(O, C, T), c(C, N)."
 BOTH = "v(X) :- r(X).  v(X) :- q(X)."
 ALL = "SELECT c, t FROM o WHERE t > 1 UNION ALL SELECT id, t FROM o"
 OVER_UNION = "SELECT c, count(*) AS k FROM (SELECT c FROM o UNION ALL SELECT id FROM c) AS u GROUP BY c"
+FIGURES = "SELECT 1 AS w, count(*) AS k FROM o UNION ALL SELECT 2, count(*) FROM c"
 HAVING = "SELECT c, count(*) AS k FROM o GROUP BY c HAVING count(*) > 1"
 OUTER = "SELECT o.id, c.id AS c, c.n FROM o LEFT JOIN c ON o.c = c.id"
 MEAN = "SELECT c, count(*) AS k, sum(t) AS s, sum(t) / count(*) AS mean FROM o GROUP BY c"
@@ -118,6 +119,8 @@ TOLD = [
     ),
     Told(OVER_UNION, "yes", {(1, 2), (7, 1)}, {}, {"o": {(2, 1, 6)}}),
     Told(OVER_UNION, "yes", {(1, 2), (7, 1)}, {"o": {(2, 1, 6)}}),
+    Told(FIGURES, "yes", {(1, 2), (2, 1)}, {"o": {(2, 1, 6)}}),
+    Told(FIGURES, "yes", {(1, 2), (2, 1)}, {}, {"o": {(2, 1, 6)}}),
     Told("SELECT o.c, c.n FROM o JOIN c ON o.c = c.id", "yes", {(1, "A", 2)}, {"o": {(2, 1, 5)}}),
     Told("SELECT o.c, c.n FROM o JOIN c ON o.c = c.id", "yes", {(1, "A", 2)}, {}, {"o": {(2, 1, 5)}}),
     Told("SELECT o.c, c.n FROM o JOIN c ON o.c = c.id", "no", {(1, "A", 2)}, {"o": {(2, 7, 5)}}),
