@@ -30,6 +30,7 @@ from datalog.model import (
     Holds,
     IsNull,
     Operator,
+    Span,
     TypeName,
     Value,
     Variable,
@@ -106,10 +107,10 @@ def _is(reader: Reader, node: exp.Is, *, negated: bool) -> Condition:
     operand = reader.expression(node.this)
     if isinstance(node.expression, exp.Null):
         return IsNull(operand, negated)
-    wanted = Holds(operand, negated=not node.expression.this)
+    is_true = bool(node.expression.this)
     if not negated:
-        return AllOf((wanted, IsNull(operand, negated=True)))
-    return AnyOf((Holds(operand, negated=bool(node.expression.this)), IsNull(operand)))
+        return AllOf((_is_true(reader, operand, negated=not is_true), IsNull(operand, negated=True)))
+    return AnyOf((_is_true(reader, operand, negated=is_true), IsNull(operand)))
 
 
 def _holds(reader: Reader, node: exp.Expr, *, negated: bool) -> Condition:
@@ -119,7 +120,15 @@ def _holds(reader: Reader, node: exp.Expr, *, negated: bool) -> Condition:
         raise reader.problems.error(
             Code.COMPARISON_TYPE, f"a {found} is no condition", node, "neither true nor false"
         )
-    return Holds(operand, negated, reader.problems.source.span_of(node))
+    return _is_true(reader, operand, negated=negated, span=reader.problems.source.span_of(node))
+
+
+def _is_true(reader: Reader, operand: Expression, *, negated: bool, span: Span | None = None) -> Condition:
+    """That a value is true, or false: of a column a comparison, which is decided exactly."""
+    kind = reader.variables.type_of(operand) if isinstance(operand, Variable) else None
+    if kind is not None and kind.name is TypeName.BOOLEAN:
+        return Compared("=", operand, Constant(not negated), span)
+    return Holds(operand, negated, span)
 
 
 def _compare(
