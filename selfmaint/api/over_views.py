@@ -116,6 +116,28 @@ def _are_determined(views: Iterable[str], verdicts: Mapping[str, Verdict]) -> bo
     return all(isinstance(verdicts.get(name), SelfMaintainable) for name in views)
 
 
+def told_by_others(catalog: Catalog) -> tuple[Catalog, list[str]]:
+    """The views whose rows other stored views tell, through the rows of whole tables too, and how they are computed."""
+    by_tables = [
+        v.name for v in catalog.views if (found := _at_rest(catalog, v)) and not _is_copy(catalog, v, found)
+    ]
+    others = [v.name for v in catalog.views if v.name not in by_tables and over_stored_views(catalog, v)]
+    now = with_views_over_stored(catalog, others)
+    return now, [name for name in [*by_tables, *others] if _what_is_below(now, now.view(name), is_anew=True)]
+
+
+def _at_rest(catalog: Catalog, view: View) -> Below | None:
+    from selfmaint.fallback.recompute import reads  # noqa: PLC0415 - see `_what_is_below`
+
+    return _of_reads(catalog, view, reads(catalog, view))
+
+
+def _is_copy(catalog: Catalog, view: View, below: Below) -> bool:
+    """Whether a view is itself what tells the rows of a table that it reads."""
+    copies = copied(catalog.apart)
+    return any(catalog.whole(its.name) == view.name for name in below.told for its in copies[name].stored)
+
+
 def _has_open_order(catalog: Catalog, view: View, verdicts: Mapping[str, Verdict]) -> bool:
     """Whether all that a text reads is determined, and an order that leaves rows equal is what is not."""
     query = view.definition.query if isinstance(view.definition, OpaqueView) else None

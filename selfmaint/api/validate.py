@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import ColumnType, Predicate, Version
@@ -19,7 +19,11 @@ from selfmaint.canonical.constraint_checks import Check
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.warehouse.base_relations import shown_rows
+from selfmaint.warehouse.catalog import Catalog
 from selfmaint.warehouse.situation import Situation
+
+if TYPE_CHECKING:
+    from selfmaint.api.verify import Difference
 
 _GIVEN = {
     Version.INSERTED: "the update",
@@ -82,6 +86,42 @@ def require_possible(
         raise InputError(found)
 
 
+def require_explained(warehouse: Warehouse[D]) -> tuple[str, ...]:
+    """Refuses views that contradict each other; gives those of which only a part of what they hold is compared.
+
+    Compared whole are those that are decided exactly, and those of which other stored views tell all rows: these are
+    computed from there.
+
+    Raises:
+        InputError: SM201 to SM203, see `require_possible`.
+    """
+    require_possible(warehouse, *warehouse.given(Update()), full=True)
+    catalog, compared = warehouse.catalog, _compared_whole(warehouse)
+    exact = {v.name for v in catalog.views if all(part.limitation is None for part in catalog.parts(v))}
+    return tuple(v.name for v in catalog.views if v.name not in {*exact, *compared, *catalog.helpers})
+
+
+def _compared_whole(warehouse: Warehouse[Any]) -> frozenset[str]:
+    """The views of which others tell all rows; these are the stored ones."""
+    from selfmaint.api.verify import contradictions  # noqa: PLC0415 - costs as much as recomputing
+
+    differing, compared = contradictions(warehouse)
+    if differing:
+        raise InputError([_not_explained(warehouse.catalog, one) for one in differing])
+    return compared
+
+
+def _not_explained(catalog: Catalog, one: Difference) -> Diagnostic:
+    columns = catalog.view(one.view).columns
+    parts = [("lacks", one.missing), ("has", one.extra)]
+    shown = "; ".join(f"it {verb} {shown_rows(columns, rows)}" for verb, rows in parts if rows)
+    return Diagnostic(
+        Code.NOT_EXPLAINED,
+        f"the other views tell other rows of `{one.view}` than are stored: {shown}",
+        hint="a view is stale or damaged: recompute the views that disagree from one state of the sources",
+    )
+
+
 def require_possible_update(
     warehouse: Warehouse[D], facts: Facts[D], situation: Situation, update: Update[D], *, full: bool = False
 ) -> None:
@@ -95,6 +135,8 @@ def require_possible_update(
     except InputError:
         require_new(warehouse, update)
         raise
+    if full:
+        _compared_whole(warehouse)
 
 
 def require_new(warehouse: Warehouse[Any], update: Update[Any]) -> None:

@@ -6,6 +6,7 @@ at most `TOLERANCE` of the larger one, or of 1. Everything else of a row must be
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -29,13 +30,14 @@ from datalog.model import (
     ViewDefinition,
     block,
 )
-from selfmaint.api.over_views import what_is_below
+from selfmaint.api.over_views import told_by_others, what_is_below
 from selfmaint.api.platform import platform_of
 from selfmaint.api.recompute import recomputing_of
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.engine.protocol import D, Engine, Facts
-from selfmaint.errors import Code, input_error
+from selfmaint.errors import Code, InputError, input_error
+from selfmaint.fallback.told import told_sources
 from selfmaint.maintain import Delta, applied
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.reads import reads
@@ -80,14 +82,44 @@ def differences(
     recomputing = recomputing_of(warehouse, update, contents, now=now, is_doubted=True)
     truth = recomputing.recomputed([(now or catalog).view(name) for name in deltas]).contents
     for name, change in deltas.items():
-        view, right = catalog.view(name), truth[name]
+        view = catalog.view(name)
         new = engine.keep(applied(engine, view, warehouse.contents[name], change))
-        missing, extra = engine.beyond(right, new)
-        near = near_columns(catalog, view) | _doubles(warehouse, view)
-        missing, extra = beyond_tolerance(engine, near, missing, extra)
-        less, more = (tuple(engine.sample(rows, SHOWN_ROWS)) for rows in (missing, extra))
-        if less or more:
-            yield Difference(name, less, more)
+        if found := _difference(warehouse, view, truth[name], new):
+            yield found
+
+
+def _difference(warehouse: Warehouse[D], view: View, right: D, rows: D) -> Difference | None:
+    engine = warehouse.engine
+    near = near_columns(warehouse.catalog, view) | _doubles(warehouse, view)
+    missing, extra = beyond_tolerance(engine, near, *engine.beyond(right, rows))
+    less, more = (tuple(engine.sample(rows, SHOWN_ROWS)) for rows in (missing, extra))
+    return Difference(view.name, less, more) if less or more else None
+
+
+def contradictions(warehouse: Warehouse[D]) -> tuple[list[Difference], frozenset[str]]:
+    """The views whose rows are not what other stored views tell; and the views all of whose rows these tell.
+
+    Raises:
+        InputError: SM103 or SM104, stored contents that turn out to be unreadable.
+    """
+    now, names = told_by_others(warehouse.catalog)
+    nothing: Update[D] = Update()
+    known = warehouse.decision.knowledge(warehouse.engine, *warehouse.given(nothing))
+    here = copy.copy(warehouse)
+    here.readable = told_sources(known)
+    recomputing = recomputing_of(here, nothing, lambda view: warehouse.contents[view.name], now=now)
+    found, compared = list[Difference](), set[str]()
+    for name in names:
+        try:
+            right = recomputing.recomputed([now.view(name)]).contents[name]
+        except InputError as error:
+            if {one.code for one in error.diagnostics} <= {Code.NOT_MAINTAINED, Code.ENGINE_DIFFERS}:
+                continue  # a query that this engine does not run
+            raise
+        compared.add(name)
+        its = _difference(warehouse, warehouse.catalog.view(name), right, warehouse.contents[name])
+        found += [] if its is None else [its]
+    return found, frozenset(compared)
 
 
 def _doubles(warehouse: Warehouse[D], view: View) -> frozenset[int]:

@@ -13,7 +13,6 @@ from enum import StrEnum
 from pathlib import Path
 
 from selfmaint.api.audit import AuditOptions, AuditReport, audit_catalog
-from selfmaint.api.update import Update
 from selfmaint.api.warehouse_file import WarehouseFile, possible_helpers, read_warehouse_file
 from selfmaint.audit.example import word
 from selfmaint.audit.matrix import Worse, baseline_text, read_baseline, worse
@@ -237,13 +236,12 @@ def _write(path: Path, text: str) -> None:
 def _contents(file: WarehouseFile, format_: Format, progress: Callable[[str], None]) -> int:
     """Whether any database explains what the views hold now; what contradicts is printed."""
     from selfmaint.api.load import open_warehouse  # noqa: PLC0415 - engines only where data is asked for
-    from selfmaint.api.validate import require_possible  # noqa: PLC0415
+    from selfmaint.api.validate import require_explained  # noqa: PLC0415
 
     with closing(open_warehouse(file)) as warehouse:
         progress("comparing the views' contents")
-        facts, situation = warehouse.given(Update())
         try:
-            require_possible(warehouse, facts, situation, full=True)
+            partly = require_explained(warehouse)
         except InputError as error:
             if format_ is Format.JSON:
                 print_json({"consistent": False, **errors_json(error)})  # type: ignore[dict-item]
@@ -251,7 +249,10 @@ def _contents(file: WarehouseFile, format_: Format, progress: Callable[[str], No
                 print_text(diagnostics_text(error.diagnostics))
             return FAILED
     if format_ is Format.JSON:
-        print_json({"consistent": True})
+        print_json({"consistent": True, "partly": list(partly)})
+    elif partly:
+        names = ", ".join(f"`{name}`" for name in partly)
+        print_text(f"no view contradicts another; of what these hold only a part can be compared: {names}")
     else:
         print_text("the views are consistent: there is a database that explains all of them")
     return 0
