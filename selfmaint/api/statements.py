@@ -23,6 +23,7 @@ from datalog.syntax import show
 from selfmaint.api.group_statements import bag_statements, counted_rows, group_statements, open_groups
 from selfmaint.api.not_maintained import uncountable
 from selfmaint.api.outer_statements import outer_changes, part_statements
+from selfmaint.api.over_views import what_is_below
 from selfmaint.api.printed import Statement, StatementKind, Statements
 from selfmaint.api.toml_tables import dotted
 from selfmaint.api.unmatched_statements import unmatched_statements
@@ -190,8 +191,13 @@ def not_printed(catalog: Catalog, view: View, situation: Situation) -> str | Non
             return f"{limited.limitation}; its deltas cannot be computed from the views alone"
         return UNCOUNTABLE if uncountable(parts, situation) else None
     if view.name in catalog.unions:
-        return f"{view.limitation}, which `check` and `maintain` take one by one: that is not printed yet"
+        return f"`check` and `maintain` take the queries of `{view.name}` one by one: that is not printed yet"
     if not view.is_decided:
+        if below := what_is_below(catalog, view):
+            names = ", ".join(f"`{name}`" for name in (*below.views, *below.told))
+            return (
+                f"`check` and `maintain` compute it from {names}, as stored views tell: that is not printed"
+            )
         return f"{view.limitation}; its deltas cannot be computed from the views alone"
     return UNCOUNTABLE if uncountable([view], situation) and not view.always_empty else None
 
