@@ -20,7 +20,7 @@ from selfmaint.api.not_maintained import (
     not_maintained,
 )
 from selfmaint.api.others import Others
-from selfmaint.api.over_views import of_views_below, what_is_below
+from selfmaint.api.over_views import is_over_views, of_views_below
 from selfmaint.api.recompute import not_followed, require_not_strict
 from selfmaint.api.update import Update
 from selfmaint.api.validate import require_alike, require_possible_update
@@ -107,8 +107,8 @@ def _shown(catalog: Catalog, verdicts: Verdicts) -> Verdicts:
 
 
 def _of_sources(recomputed: Iterable[str], by: Catalog) -> list[str]:
-    """Of views that were recomputed those that were so from their sources: not from what views below are."""
-    return [name for name in recomputed if what_is_below(by, by.view(name)) is None]
+    """Of views that were recomputed those that were so from their sources alone, or may have several results."""
+    return [name for name in recomputed if not is_over_views(by, by.view(name))]
 
 
 @seldom_collected()

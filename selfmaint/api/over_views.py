@@ -156,6 +156,16 @@ def what_is_below(catalog: Catalog, view: View) -> Below | None:
     return _what_is_below(catalog, view)
 
 
+def is_over_views(catalog: Catalog, view: View) -> bool:
+    """Whether a view is computed from others, perhaps beside base relations, and has one result."""
+    from selfmaint.fallback.recompute import reads  # noqa: PLC0415 - see `_what_is_below`
+
+    if what_is_below(catalog, view) is not None:
+        return True
+    is_told = not isinstance(view.definition, OpaqueView) or gives_one_result(catalog, view.definition.query)
+    return is_told and not catalog.relations.keys() >= {*reads(catalog, view)}
+
+
 def _what_is_below(catalog: Catalog, view: View, *, is_anew: bool = False) -> Below | None:
     if not view.is_decided or is_anew:
         from selfmaint.fallback.recompute import reads  # noqa: PLC0415 - an audit of decided views does without

@@ -246,3 +246,34 @@ def test_a_view_that_stays_as_it_is_needs_no_source_to_be_computed_from() -> Non
         {"region": "south", "n": 2},
         {"region": None, "n": 3},
     ]
+
+
+def test_what_is_computed_from_other_views_and_a_table_is_verified(tmp_path: Path) -> None:
+    (tmp_path / "views.sql").write_text(
+        "create table r (a int not null primary key, b int); create table s (x int not null primary key, y int);\n"
+        "create view w as select b, median(a) as m from r group by b;\n"
+        "create view mart as select w.b, w.m, s.y from w join s on s.x = w.b;\n"
+        "create view alone as select median(b) as m from r;\n",
+        encoding="utf-8",
+    )
+    files = {
+        "r": "a,b\n1,1\n2,1\n3,2\n4,2\n",
+        "s": "x,y\n1,5\n2,6\n",
+        "w": "b,m\n1,1.5\n2,3.0\n",
+        "mart": "b,m,y\n1,1.5,5\n2,3.0,6\n",
+        "alone": "m\n1.0\n",
+        "up/r.insert": "a,b\n4,2\n",
+    }
+    (tmp_path / "up").mkdir()
+    for name, text in files.items():
+        (tmp_path / f"{name}.csv").write_text(text, encoding="utf-8")
+    views = "".join(f'[views.{name}]\npath = "{name}.csv"\n' for name in ("w", "mart", "alone"))
+    bases = "".join(f'[relations.{name}]\npath = "{name}.csv"\n' for name in "rs")
+    settings = f'program = "views.sql"\n[update]\neffective = true\n{views}{bases}'
+    (tmp_path / "w.toml").write_text(settings, encoding="utf-8")
+    with load(tmp_path / "w.toml", engine="duckdb") as warehouse:
+        update = Update.from_files(warehouse, tmp_path / "up")
+        found = warehouse.maintain(update, recompute=True, verify=True, most_keys=0)
+    assert set(found.unverified) == {"alone", "w"}
+    assert "mart" in found.recomputed
+    assert found.differences == ()
