@@ -28,6 +28,7 @@ from selfmaint.duckdb.store import (
     Change,
     Committed,
     files_query,
+    has_like_columns,
     is_same,
     literal,
     quoted,
@@ -358,7 +359,7 @@ def _undone(lake: Lake, version: int, said: Commit) -> int:
     changes, sizes = {}, {}
     for name in sorted(catalog.tables(now)):
         before, after = (catalog.table(name, v) for v in (version, now))
-        if before.columns != after.columns:
+        if not has_like_columns(before, after):
             message = f"the table `{name}` had other columns at snapshot {version}"
             raise input_error(Code.LAKE, message, "`selfmaint import` brings views in", "nothing was written")
         if is_same(before, after):

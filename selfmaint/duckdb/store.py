@@ -201,6 +201,13 @@ def is_same(one: TableFiles, other: TableFiles) -> bool:
     return set(one.files) == set(other.files) and None not in (one.rows, other.rows)
 
 
+def has_like_columns(one: TableFiles, other: TableFiles) -> bool:
+    """Whether rows of one state go into another as they are, or not at all: whole numbers do, others may be rounded."""
+    pairs = zip(one.types, other.types, strict=False)
+    alike = (a == b or all(kind.endswith(("INT", "INTEGER")) for kind in (a, b)) for a, b in pairs)
+    return one.columns == other.columns and all(alike)
+
+
 def files_query(table: TableFiles, but: TableFiles | None = None) -> str:
     """The rows of a table, from its files; no test of doubles reaches these, see `datalog.sql.duckdb.values_of`.
 

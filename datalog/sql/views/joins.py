@@ -216,8 +216,10 @@ def merged_columns(
     """The columns that USING or NATURAL makes one of, and the equalities that say so."""
     using = [identifier.name for identifier in join.args.get("using") or ()]
     if join.method == "NATURAL":
-        names = {name.casefold(): name for name, _ in left.star()}
-        using = [names[n.casefold()] for n, _ in right.star() if n.casefold() in names]
+        theirs = {name.casefold() for name, _ in right.star()}
+        using = [
+            name for name, _ in left.star() if name.casefold() in theirs
+        ]  # in the order of the left side
     merged: dict[str, tuple[str, Expression]] = {}
     equal: list[Condition] = []
     for name in using:

@@ -13,7 +13,7 @@ from selfmaint.api.maintain import new_contents
 PROGRAM = """
 create table a (id int not null primary key, k string not null, n int not null);
 create table log (k string, n int, gone boolean);
-create view figures as select 'rows' as what, count(*) as n from a union all select 'gone', count(*) from log where gone;
+create view totals as select 'rows' as w, count(*) as n from a union all select 'gone', count(*) from log where gone;
 create view copies as select n, k, gone from log;
 create view medians as select k, percentile(n, 0.5) as m from log where not gone group by k;
 """

@@ -371,6 +371,22 @@ def test_undo_goes_to_no_state_of_other_columns(shop: Shop) -> None:
     assert shop.stored() == state
 
 
+def test_undo_goes_to_no_state_of_other_types(shop: Shop) -> None:
+    program = shop.folder / "views.sql"
+    named = program.read_text(encoding="utf-8")
+    more = "CREATE VIEW more AS SELECT id, cast(id / 4 AS decimal(9, {})) AS part FROM sale;\n"
+    for digits in (2, 1):
+        head, found, tail = named.partition("create view")
+        program.write_text(head + more.format(digits) + found + tail, encoding="utf-8")
+        assert shop.command("import", "--view", "more").status == 0
+    state = shop.stored()
+    shown = json.loads(shop.command("history", "--format", "json").stdout)
+    refused = shop.command("undo", "--to", shown["snapshots"][-2]["snapshot"])
+    assert refused.status == 2
+    assert "`more` had other columns at snapshot" in refused.stderr
+    assert shop.stored() == state
+
+
 def test_undo_names_the_updates_that_it_takes_back(shop: Shop) -> None:
     for name, sale in (("monday", 7), ("tuesday", 8), ("wednesday", 9)):
         update = shop.update(name, {"sale": {(sale, 1, 1)}}, {})

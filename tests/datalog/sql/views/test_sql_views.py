@@ -521,3 +521,12 @@ def test_a_number_stands_for_a_column_as_the_column_holds_it() -> None:
     ):
         assert "computed" in rules(f"select i, x, f from t where {test}", table)
     assert len(rules("select i, x from t where x <> 0 and i < 3.5", table)) == 1
+
+
+def test_natural_joins_put_common_columns_first_in_the_order_of_the_left_side() -> None:
+    tables = (
+        "create table r (a int primary key, b int, c int); create table s (d int primary key, c int, b int); "
+    )
+    for join in ("r natural join s", "(select * from r natural join s) as u", "r natural left join s"):
+        found = read_sql(f"{tables} create view v as select * from {join};")
+        assert [view.columns for view in (*found.views, *found.opaque)] == [("b", "c", "a", "d")], join
