@@ -117,11 +117,13 @@ def _are_determined(views: Iterable[str], verdicts: Mapping[str, Verdict]) -> bo
 
 
 def told_by_others(catalog: Catalog) -> tuple[Catalog, list[str]]:
-    """The views whose rows other stored views tell, through the rows of whole tables too, and how they are computed."""
-    by_tables = [
-        v.name for v in catalog.views if (found := _at_rest(catalog, v)) and not _is_copy(catalog, v, found)
-    ]
-    others = [v.name for v in catalog.views if v.name not in by_tables and over_stored_views(catalog, v)]
+    """The views whose rows other stored views tell, through the rows of whole tables too, and how they are computed.
+
+    Not those that are stored as other values than their queries give, as texts for numbers.
+    """
+    views = [view for view in catalog.views if catalog.loose is None or catalog.loose(view.name) is None]
+    by_tables = [v.name for v in views if (found := _at_rest(catalog, v)) and not _is_copy(catalog, v, found)]
+    others = [v.name for v in views if v.name not in by_tables and over_stored_views(catalog, v)]
     now = with_views_over_stored(catalog, others)
     return now, [name for name in [*by_tables, *others] if _what_is_below(now, now.view(name), is_anew=True)]
 
