@@ -114,6 +114,8 @@ def type_difference(contents: str, column: str, stored: StoredType, declared: Co
         hint = stored.hint
     elif stored.name is TypeName.INT and stored.family != declared.family:  # as DuckDB writes nulls alone
         hint = f"store it as `{declared}`, by a cast if it is null everywhere, or declare `{column}` as `{shown}`"
+    elif stored.name.is_floating and declared.name.is_integer:  # as pandas has whole numbers beside nulls
+        hint = f"store it as `{declared}`, by a cast (in pandas `.astype('Int64')`)"
     elif stored.name.is_floating and not declared.name.is_floating:
         hint = f"store it as `{declared}`, by a cast, or declare `{column}` as `{shown}`, but no key and no money"
     elif stored.family == declared.family:
