@@ -23,6 +23,7 @@ from selfmaint.errors import Code, input_error
 from selfmaint.warehouse.base_relations import BaseRelation
 from selfmaint.warehouse.catalog import View
 from selfmaint.warehouse.near import require_known
+from selfmaint.warehouse.over_stored import copies_without_keys
 from selfmaint.warehouse.situation import Situation
 
 if TYPE_CHECKING:
@@ -95,6 +96,8 @@ def _untold(known: Knowledge[D], parts: Iterable[View], way: Way | None) -> froz
     names = frozenset(way.reads if way and way.by in ("keyed reads", "helpers") else ())
     if not by_keys:
         names = frozenset[str]().union(*filter(None, found))
+    if not names.isdisjoint(copies_without_keys(known.catalog)):  # it would be told by these already
+        return frozenset()
     keyless = any(known.catalog.relations[name].is_numbered for name in names)
     return frozenset() if keyless and (by_keys or not known.situation.effective) else names
 

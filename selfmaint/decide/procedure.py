@@ -44,6 +44,7 @@ from selfmaint.engine.protocol import D, Engine
 from selfmaint.errors import Code, InputError
 from selfmaint.maintain import delta
 from selfmaint.warehouse.catalog import GroupedView, View
+from selfmaint.warehouse.over_stored import copies_without_keys
 from selfmaint.warehouse.own_relations import OwnSchema
 
 _SAMPLE = 20
@@ -381,7 +382,7 @@ def _untold(known: Knowledge[D], view: View, failing: Sequence[NewFacts]) -> Ite
     if failing_first(known, [view]) or (isinstance(view, GroupedView) and may_stay_open(known, view)):
         found = known.decision.untold(view, known.situation) or frozenset()
     names = sorted(found)
-    if 0 < len(names) <= _MOST_UNTOLD:
+    if 0 < len(names) <= _MOST_UNTOLD and found.isdisjoint(copies_without_keys(known.catalog)):
         shown = ", ".join(f"`{name}`" for name in names)
         views = "a view of all its columns" if len(names) == 1 else "views of all their columns"
         yield f"rows of {shown} that no view shows may change it: {views} would tell, as {copies_of(names)}"

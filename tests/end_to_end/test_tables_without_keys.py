@@ -209,6 +209,16 @@ def test_copies_tell_all_that_is_asked_of_tables_without_keys(number: int) -> No
         assert new_contents(warehouse, found, name, truth(text, before)) == bag(truth(text, after)), text
 
 
+def test_no_copy_is_advised_that_is_stored() -> None:
+    before = {"log": [(0, 1, 1)] * 2, "note": [], "dim": []}
+    after = {**before, "log": [(0, 1, 1)] * 3}
+    warehouse = warehouse_of({"v": STORED_OTHERWISE[0], **COPIES}, before)
+    found = warehouse.check(update_of(warehouse, before, after))
+    assert not found["v"]
+    assert "SELECT * FROM log" not in found["v"].because
+    assert not found.untold
+
+
 @pytest.mark.parametrize(
     "copy",
     [
