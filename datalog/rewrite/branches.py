@@ -50,7 +50,7 @@ MOST = 8
 
 @dataclass(frozen=True)
 class Branch:
-    """One rule of a union, or what a view with LEFT JOINs is made of, as a selection of the stored rows.
+    """One rule or query of a union, or what a view with LEFT JOINs is made of, as a selection of the stored rows.
 
     Attributes:
         name: what it is called as a view: the whole's name with its number.

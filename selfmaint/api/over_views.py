@@ -122,14 +122,17 @@ def told_by_others(catalog: Catalog) -> tuple[Catalog, list[str]]:
     Not those that are stored as other values than their queries give, as texts for numbers.
     """
     views = [view for view in catalog.views if catalog.loose is None or catalog.loose(view.name) is None]
-    by_tables = [v.name for v in views if (found := _at_rest(catalog, v)) and not _is_copy(catalog, v, found)]
+    by_tables = [
+        v.name for v in views if (found := _as_it_is(catalog, v)) and not _is_copy(catalog, v, found)
+    ]
     others = [v.name for v in views if v.name not in by_tables and over_stored_views(catalog, v)]
     now = with_views_over_stored(catalog, others)
     return now, [name for name in [*by_tables, *others] if _what_is_below(now, now.view(name), is_anew=True)]
 
 
-def _at_rest(catalog: Catalog, view: View) -> Below | None:
-    from selfmaint.fallback.recompute import reads  # noqa: PLC0415 - see `_what_is_below`
+def _as_it_is(catalog: Catalog, view: View) -> Below | None:
+    """What a view is computed from by its own definition."""
+    from selfmaint.fallback.recompute import reads  # noqa: PLC0415 - an audit of decided views does without
 
     return _of_reads(catalog, view, reads(catalog, view))
 
@@ -160,7 +163,7 @@ def what_is_below(catalog: Catalog, view: View) -> Below | None:
 
 def is_over_views(catalog: Catalog, view: View) -> bool:
     """Whether a view is computed from others, perhaps beside base relations, and has one result."""
-    from selfmaint.fallback.recompute import reads  # noqa: PLC0415 - see `_what_is_below`
+    from selfmaint.fallback.recompute import reads  # noqa: PLC0415 - see `_as_it_is`
 
     if what_is_below(catalog, view) is not None:
         return True
@@ -169,11 +172,8 @@ def is_over_views(catalog: Catalog, view: View) -> bool:
 
 
 def _what_is_below(catalog: Catalog, view: View, *, is_anew: bool = False) -> Below | None:
-    if not view.is_decided or is_anew:
-        from selfmaint.fallback.recompute import reads  # noqa: PLC0415 - an audit of decided views does without
-
-        if found := _of_reads(catalog, view, reads(catalog, view)):
-            return found
+    if (not view.is_decided or is_anew) and (found := _as_it_is(catalog, view)):
+        return found
     other = over_stored_views(catalog, view)
     return None if other is None else _of_reads(catalog, other, _text(other).relations)
 

@@ -187,15 +187,6 @@ class Database:
             found: list[tuple[Any, ...]] = given.fetchall()
         return found
 
-    def prepared(self, query: Any) -> str:
-        """The text of a query that reads nothing but what it is given as parameters.
-
-        Raises:
-            ReadRefusedError: SM403 it reads more.
-        """
-        _require_reads(query, ())
-        return text(query, dialect="duckdb")
-
     def answers(self, prepared: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
         """What a prepared query gives for a few values, here: see `plain_rows`."""
         with self._computing():
@@ -344,6 +335,16 @@ class Database:
         weakref.finalize(stored, self._unused.append, (stored.name, held))
         self._relations[stored.name] = stored
         return stored
+
+
+def prepared(query: Any) -> str:
+    """The text of a query that reads nothing but what it is given as parameters: see `Database.answers`.
+
+    Raises:
+        ReadRefusedError: SM403 it reads more.
+    """
+    _require_reads(query, ())
+    return text(query, dialect="duckdb")
 
 
 def _require_reads(query: Any, reads: Collection[str]) -> None:

@@ -213,14 +213,9 @@ class DuckEngine:
             return None
         if data.stored.here is not None:
             return data.stored.here
-        width, is_computed = len(data.columns), data.stored.rows is not None
-        most = limit + 1 if is_computed else 2 * limit + 1
-        found = rows_of(data.stored, sql.rows(data.stored.name, width, limit=most))
-        some = frozenset(found)
-        if is_computed or len(found) < most or len(some) > limit:
-            return some if len(some) <= limit else None
-        # Only now, for all rows are computed for it: of a product there are many, and the first are different.
-        found = rows_of(data.stored, sql.rows(data.stored.name, width, limit=limit + 1, distinct=True))
+        width = len(data.columns)
+        query = sql.rows(data.stored.name, width, limit=limit + 1, distinct=data.stored.rows is None)
+        found = rows_of(data.stored, query)
         return frozenset(found) if len(found) <= limit else None
 
     def count(self, data: Relation) -> int:

@@ -80,7 +80,7 @@ def _at_once(engine: DuckEngine, view: OpaqueView, given: Mapping[str, Relation]
             return None
         values += columns
     shapes = tuple((name, one.columns, one.types) for name, one in given.items())
-    statement, types = _statement(engine, view, view.query, shapes)
+    statement, types = _statement(view, view.query, shapes)
     if statement is None:
         return None
     rows = with_times(engine.database.answers(statement, values), types)
@@ -89,13 +89,13 @@ def _at_once(engine: DuckEngine, view: OpaqueView, given: Mapping[str, Relation]
 
 @lru_cache(maxsize=256)
 def _statement(
-    engine: DuckEngine,
     view: OpaqueView,
     query: object,  # noqa: ARG001 - views are equal where their texts are, whatever these read
     shapes: tuple[tuple[str, tuple[str, ...], tuple[SqlType, ...]], ...],
 ) -> tuple[str | None, tuple[SqlType, ...]]:
     """A view's query over rows that are its parameters, and its types; None if Python does not have their values."""
     from datalog.sql.duckdb import relations as sql  # noqa: PLC0415 - see above
+    from selfmaint.duckdb.database import prepared  # noqa: PLC0415 - see above
     from selfmaint.duckdb.exact_rows import are_in_python, with_times_as_texts  # noqa: PLC0415 - see above
     from selfmaint.duckdb.text_views import text_query  # noqa: PLC0415 - see above
 
@@ -105,7 +105,7 @@ def _statement(
     if not types or not are_in_python(types):
         return None, types
     its = sql.over_listed(made, len(types), {places[name]: kinds for name, _, kinds in shapes})
-    return engine.database.prepared(with_times_as_texts(its, types)), types
+    return prepared(with_times_as_texts(its, types)), types
 
 
 @lru_cache(maxsize=4)

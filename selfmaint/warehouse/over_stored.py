@@ -1,4 +1,4 @@
-"""Views that are decided over base relations, as what they are written as: queries over other stored views.
+"""Views as queries over other stored views: as they are written, or over copies of tables that have no key.
 
     stg: SELECT id, upper(kind) AS kind, area FROM site           a site changes its area: `stg` tells which
     v:   SELECT kind, COUNT(DISTINCT area) FROM stg GROUP BY kind     decided over `site`; over `stg` it is computed
@@ -24,7 +24,7 @@ from selfmaint.warehouse.views import Limitation, Outside, View
 
 
 def over_stored(catalog: Catalog, view: View) -> View | None:
-    """A view as its query over what it is written over; None if that is no stored view, or is what it is already."""
+    """A view as its query over stored views; None if it is not written so and reads no copy, or is that already."""
     return catalog.once("over stored views", view, lambda: _over_stored(catalog, view))
 
 

@@ -213,13 +213,11 @@ def _require_aliases(left: Scope, right: Scope, join: exp.Join, problems: Proble
 def merged_columns(
     left: Scope, right: Scope, join: exp.Join, problems: Problems
 ) -> tuple[dict[str, tuple[str, Expression]], list[Condition]]:
-    """The columns that USING or NATURAL makes one of, and the equalities that say so."""
+    """The columns that USING or NATURAL makes one of, the latter as the left side has them; and the equalities."""
     using = [identifier.name for identifier in join.args.get("using") or ()]
     if join.method == "NATURAL":
         theirs = {name.casefold() for name, _ in right.star()}
-        using = [
-            name for name, _ in left.star() if name.casefold() in theirs
-        ]  # in the order of the left side
+        using = [name for name, _ in left.star() if name.casefold() in theirs]
     merged: dict[str, tuple[str, Expression]] = {}
     equal: list[Condition] = []
     for name in using:
