@@ -327,7 +327,7 @@ def catalog(
     alike = {n: one for n, one in joins.items() if are_computed_alike(one, told, relations, met)}
     sides = {name: outer_parts(views[name], one, views, relations) for name, one in alike.items()}
     outer = {name: one for name, one in alike.items() if sides[name]}
-    unions |= {name: sides[name] for name in outer} | queries_apart(queries, views)
+    unions |= {name: sides[name] for name in outer} | queries_apart(queries, views, relations)
     views = {name: view for name, view in views.items() if name not in made_of}
     program = replace(program, rules=tuple(r for r in program.rules if r.head.predicate.name not in made_of))
     others = {n: view for n, view in views.items() if n not in unions and n.casefold() not in taken}
