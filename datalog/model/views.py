@@ -210,7 +210,7 @@ class ComputedColumn:
 
     Attributes:
         place: which column it is, 0-based.
-        value: what it is, over `branches.column(i)`, the view's other columns.
+        value: what it is, over `branches.column(i)`, the columns of what the view is made of.
     """
 
     place: int
@@ -228,7 +228,8 @@ class OuterJoin:
         kept: the side of which every row stands in the view, with or without partners; each row once.
         columns: for each of its columns, the 0-based column of the view that it is.
         sides: what is joined, in order: a side may join with those before it.
-        computed: the view's columns that are none of the kept side or of what is joined.
+        computed: the view's columns that show no column of the kept side or of what is joined as it is: computed from
+            these, or from one of the kept side at their own place, which they tell.
         key: of `columns` those that tell the rows of the kept side apart; sides have these; none where all do.
         full: of a FULL JOIN, in which the one side is alone, and not what it and the kept one have in common.
     """
@@ -254,10 +255,14 @@ class OuterJoin:
         return tuple(named[i] for i in range(len(named)))
 
     @property
+    def plain(self) -> tuple[int, ...]:
+        """The places of the columns of what it is made of."""
+        return tuple(sorted({i for _, places in self.parts for i in places}))
+
+    @property
     def plain_names(self) -> tuple[str, ...]:
-        """The names of those columns that are not computed from others."""
-        computed = {one.place for one in self.computed}
-        return tuple(name for i, name in enumerate(self.names) if i not in computed)
+        """The names of these columns."""
+        return tuple(self.names[i] for i in self.plain)
 
     def over(self, change: Callable[[ViewDefinition], ViewDefinition]) -> OuterJoin:
         """The same with the definitions changed."""

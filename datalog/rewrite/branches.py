@@ -22,7 +22,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
+from datalog.analysis.lossless import inside
 from datalog.model import (
+    Aggregate,
     Atom,
     Comparison,
     Constant,
@@ -109,7 +111,7 @@ def branches_of_queries(union: ViewDefinition) -> dict[Branch, ViewDefinition]:
         UNION ALL SELECT 'visits' AS what, region, COUNT(*) FROM visit GROUP BY region      v#2
 
     Condition 2 is that constants among the outputs are different, and the rows of each query stand once where its view
-    keeps no duplicates.
+    keeps no duplicates. Its aggregates stand without casts and roundings: whether these lose digits is not asked.
     """
     if not 1 < len(union.blocks) <= MOST or all(one.groups is None for one in union.blocks):
         return {}
@@ -126,8 +128,9 @@ def branches_of_queries(union: ViewDefinition) -> dict[Branch, ViewDefinition]:
         branch = Branch(
             name, ViewDefinition(union.name, union.columns, (selection,), Semantics.BAG), tuple(fits)
         )
+        outputs = [inside(o) if isinstance(inside(o), Aggregate) else o for o in one.outputs]
         alone = block(
-            name, 0, one.core.body, one.outputs, filters=one.filters, groups=one.groups, having=one.having
+            name, 0, one.core.body, outputs, filters=one.filters, groups=one.groups, having=one.having
         )
         found[branch] = replace(union, name=name, blocks=(alone,))
     return found

@@ -60,11 +60,13 @@ def deltas_of_unions(
             found[name] = _recombined(catalog, engine, facts, name, deltas)
             continue
         its = [deltas[part] for part in parts]
-        gained, lost = [one.gained for one in its], [one.lost for one in its]
-        is_one = name not in catalog.unions
-        found[name] = (
-            its[0] if is_one else Delta(engine.keep(engine.union(gained)), engine.keep(engine.union(lost)))
-        )
+        if name not in catalog.unions:
+            found[name] = its[0]
+            continue
+        stored = facts.relations[catalog.view(name).predicate]
+        sides = ([one.gained for one in its], [one.lost for one in its])
+        gained, lost = (engine.keep(engine.like(engine.union(side), stored)) for side in sides)
+        found[name] = Delta(gained, lost)
     return found
 
 

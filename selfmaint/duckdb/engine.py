@@ -297,10 +297,10 @@ class DuckEngine:
 
 
 def _places(selection: ViewDefinition) -> list[int]:
-    """The columns of what a selection selects from that its columns are."""
+    """The columns of what a selection selects from that its columns are; -1 of what is computed."""
     (one,) = selection.blocks
     (stored,) = one.core.atoms
-    return [stored.terms.index(output) for output in one.outputs]
+    return [stored.terms.index(output) if output in stored.terms else -1 for output in one.outputs]
 
 
 def _numbered(width: int) -> tuple[str, ...]:

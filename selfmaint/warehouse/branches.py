@@ -4,10 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 
 from datalog.analysis.expression_types import expression_type
-from datalog.model import ColumnType, Predicate, Program, Rule, ViewDefinition
-from datalog.rewrite.branches import Branch, branches, branches_of_queries
+from datalog.analysis.lossless import inside, is_lossless
+from datalog.analysis.types import common_type
+from datalog.model import (
+    ANY,
+    Aggregate,
+    Block,
+    Cast,
+    ColumnType,
+    Expression,
+    Predicate,
+    Program,
+    Rule,
+    ViewDefinition,
+    expressed_by,
+)
+from datalog.rewrite.branches import Branch, branches, branches_of_queries, column
 from selfmaint.warehouse.base_relations import BaseRelation, variable_types
 from selfmaint.warehouse.cores import output_types, projected
 from selfmaint.warehouse.definitions import view_of
@@ -37,25 +52,75 @@ def query_branches(unions: Iterable[ViewDefinition]) -> dict[str, dict[Branch, V
 
 
 def queries_apart(
-    queries: Mapping[str, Iterable[Branch]], views: Mapping[str, View], relations: Mapping[str, BaseRelation]
+    queries: Mapping[str, Mapping[Branch, ViewDefinition]],
+    views: Mapping[str, View],
+    relations: Mapping[str, BaseRelation],
 ) -> dict[str, dict[Branch, View]]:
     """By union, the branches as views.
 
-    None of a union of which one is not decided or keeps duplicates, or whose columns have other types in one than in
-    another: they are stored as one type for all.
+    None of a union of which one is not decided or keeps duplicates, or of which a column does not have the numbers of
+    each query as they are: they are stored as one type for all.
     """
     found = {}
     for name, its in queries.items():
-        parts = {branch: views[branch.name] for branch in its}
-        are_decided = all(
-            (part.is_decided or part.shown_groups) and not part.is_counted for part in parts.values()
-        )
-        if are_decided and _are_of_like_types([_types(part, relations) for part in parts.values()]):
+        parts = [views[branch.name] for branch in its]
+        are_decided = all((part.is_decided or part.shown_groups) and not part.is_counted for part in parts)
+        definition = views[name].definition
+        if not are_decided or not isinstance(definition, ViewDefinition):
+            continue
+        own = [_types(part, relations) for part in parts]
+        kinds = _stored_types([_over_columns(one) for one in definition.blocks], own)
+        if kinds is not None:
             found[name] = {
-                branch: as_part_of(part, views[name], number, views[name].columns)
-                for number, (branch, part) in enumerate(parts.items(), 1)
+                _read_as(branch, types, kinds): as_part_of(part, views[name], number, views[name].columns)
+                for number, (branch, part, types) in enumerate(zip(its, parts, own, strict=True), 1)
             }
     return found
+
+
+def _over_columns(one: Block) -> list[Expression]:
+    """What a query shows, over columns that show its aggregates without casts and roundings."""
+    plain = [inside(output) for output in one.outputs]
+    return [
+        expressed_by(output, {repr(its): column(i)}) or column(i) if isinstance(its, Aggregate) else column(i)
+        for i, (output, its) in enumerate(zip(one.outputs, plain, strict=True))
+    ]
+
+
+def _stored_types(
+    shown: Sequence[Sequence[Expression]], own: Sequence[Sequence[ColumnType | None]]
+) -> list[ColumnType | None] | None:
+    """The types of a union's columns; None if one does not have the numbers of each query as they are.
+
+    Args:
+        shown: for each query, what its columns are, over those that it has without casts and roundings.
+        own: the types of these; None of what is always null.
+    """
+    kinds: list[ColumnType | None] = []
+    for i, (values, types) in enumerate(zip(zip(*shown, strict=True), zip(*own, strict=True), strict=True)):
+        given = [(value, {column(i): kind}) for value, kind in zip(values, types, strict=True) if kind]
+        each = [expression_type(value, its) or ANY for value, its in given]
+        kind = reduce(lambda one, other: common_type(one, other) or ANY, each) if each else None
+        is_one = len({*each}) <= 1
+        casts = [value if is_one or kind is None else Cast(value, kind) for value, _ in given]
+        if not all(is_lossless(value, its) for value, (_, its) in zip(casts, given, strict=True)):
+            return None
+        kinds.append(kind)
+    return kinds
+
+
+def _read_as(branch: Branch, own: Sequence[ColumnType | None], stored: Sequence[ColumnType | None]) -> Branch:
+    """The branch, with its rows in its own types."""
+    (one,) = branch.selection.blocks
+    outputs = [
+        value
+        if kind is None or kind == its or (its is not None and its.name.is_integer and kind.name.is_integer)
+        else Cast(value, kind)
+        for value, kind, its in zip(one.outputs, own, stored, strict=True)
+    ]
+    return replace(
+        branch, selection=replace(branch.selection, blocks=(replace(one, outputs=tuple(outputs)),))
+    )
 
 
 def _types(part: View, relations: Mapping[str, BaseRelation]) -> tuple[ColumnType | None, ...]:
@@ -64,12 +129,3 @@ def _types(part: View, relations: Mapping[str, BaseRelation]) -> tuple[ColumnTyp
         return output_types(groups, relations)
     types = variable_types(part.body, relations)
     return tuple(expression_type(term, types) for term in part.head.terms)
-
-
-def _are_of_like_types(rows: Sequence[tuple[ColumnType | None, ...]]) -> bool:
-    """Whether each column has one type in all queries, or whole numbers in all."""
-    return all(
-        None not in column
-        and (len({*column}) == 1 or all(one is not None and one.name.is_integer for one in column))
-        for column in zip(*rows, strict=True)
-    )

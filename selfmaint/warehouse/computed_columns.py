@@ -1,31 +1,39 @@
-"""Columns of a view that groups and are computed from its other columns: they say nothing, and follow these.
+"""Columns of a view that groups and are computed from its aggregates: those that say nothing more, and those that tell.
 
-    v:    SELECT c, count(*) AS n, sum(t) AS s, sum(t) / count(*) AS mean FROM o GROUP BY c
-    v#0:  SELECT c, count(*) AS n, sum(t) AS s FROM o GROUP BY c             mean = s / n
+    v:    SELECT c, cast(count(*) AS int) AS n, round(sum(t), 2) AS s, round(avg(t), 2) AS a, sum(t) / count(*) AS m
+          FROM o GROUP BY c
+    v#0:  SELECT c, count(*) AS n, sum(t) AS s, avg(t) AS a FROM o GROUP BY c                     m = s / n
 
 Each row of `v` is one of `v#0`, and the other way round: so `v` is determined if and only if `v#0` is.
 
 Conditions of soundness:
 
-1. A computed column has, of the groups' columns and aggregates, only what other columns show.
+1. A computed column has, of the groups' columns and aggregates, only what others show, or one aggregate that it tells:
+   casts and roundings around it lose no digit; or it is an average, of which others show the sum and the number. What
+   is stored of such an average is never used: it is divided anew.
 2. What it has is written in one way: no doubles but averages, of which 0.0 and -0.0 may both be stored.
 3. The types of the columns that it is computed from are known: the digits of decimals depend on them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from datalog.analysis.expression_types import expression_type
+from datalog.analysis.lossless import inside, is_lossless
 from datalog.model import (
     ANY,
     Aggregate,
     AggregateFunction,
+    Arithmetic,
     Atom,
     Call,
+    Cast,
     ColumnType,
     ComputedColumn,
+    Constant,
+    Expression,
     OuterJoin,
     Predicate,
     Rule,
@@ -39,35 +47,101 @@ from datalog.model import (
 from datalog.rewrite.branches import column
 from selfmaint.warehouse.base_relations import BaseRelation, variable_types
 from selfmaint.warehouse.cores import Met, unlike
-from selfmaint.warehouse.views import View
+from selfmaint.warehouse.views import GroupedView, View
 
 _EXACT = (AggregateFunction.AVG, AggregateFunction.COUNT)
 
 
 def without_computed(definition: ViewDefinition) -> OuterJoin | None:
-    """A view that groups as one with fewer columns, and what is computed from these; None if nothing is, or can be."""
+    """A view that groups, without what is computed; None if nothing is, or can be: whether it is told is not asked."""
     if len(definition.blocks) != 1 or not definition.is_grouped:
         return None
     (one,) = definition.blocks
     groups = one.groups or ()
-    plain = [i for i, what in enumerate(one.outputs) if isinstance(what, Aggregate) or what in groups]
-    shown = {repr(one.outputs[i]): column(i) for i in reversed(plain)}
-    computed = []
-    for i, what in enumerate(one.outputs):
-        if i not in plain and (expression_variables([what]) or aggregates_of([what])):
-            value = expressed_by(what, shown)
-            if value is None:
-                return None
-            computed.append(ComputedColumn(i, definition.columns[i], value))
-    if not computed:
+    outputs = {i: o for i, o in enumerate(one.outputs) if not _computes(o, groups)}
+    shown: dict[str, Expression] = {repr(o): column(i) for i, o in reversed(outputs.items())}
+    left = {i: output for i, output in enumerate(one.outputs) if i not in outputs}
+    if not left:
         return None
-    left = {found.place for found in computed}
-    kept = [i for i in range(len(one.outputs)) if i not in left]
-    outputs, name = [one.outputs[i] for i in kept], f"{definition.name}#0"
-    made = block(name, 0, one.core.body, outputs, filters=one.filters, groups=one.groups, having=one.having)
+    for i, output in left.items():  # those that tell one aggregate show it
+        told = _told(output, shown)
+        if told is not None:
+            outputs[i] = told
+            shown[repr(told)] = column(i)
+    computed = {i: expressed_by(output, shown) for i, output in left.items()}
+    name, kept = f"{definition.name}#0", sorted(outputs)
+    made = block(
+        name,
+        0,
+        one.core.body,
+        [outputs[i] for i in kept],
+        filters=one.filters,
+        groups=one.groups,
+        having=one.having,
+    )
     names = tuple(definition.columns[i] for i in kept)
     part = ViewDefinition(name, names, (made,), definition.semantics, definition.text, definition.span)
-    return OuterJoin(part, tuple(kept), computed=tuple(computed))
+    values = tuple(
+        ComputedColumn(i, definition.columns[i], value) for i, value in computed.items() if value is not None
+    )
+    key = tuple(i for i in kept if outputs[i] in groups)
+    return OuterJoin(part, tuple(kept), computed=values, key=key) if len(values) == len(left) else None
+
+
+def _computes(output: Expression, groups: Sequence[Expression]) -> bool:
+    if isinstance(output, Aggregate) or output in groups:
+        return False
+    return bool(expression_variables([output]) or aggregates_of([output]))
+
+
+def _told(output: Expression, shown: Mapping[str, Expression]) -> Aggregate | None:
+    """The only aggregate in a column that no other shows, if the column may tell it, or need not."""
+    hidden = [one for one in aggregates_of([output]) if repr(one) not in shown]
+    if len(hidden) != 1:
+        return None
+    (one,) = hidden
+    return one if one.function is AggregateFunction.AVG or inside(output) == one else None
+
+
+def told_columns(
+    outer: OuterJoin, kept: View, relations: Mapping[str, BaseRelation]
+) -> dict[int, Expression] | None:
+    """The columns of the kept side that a view shows otherwise, over its stored columns (condition 1).
+
+    Returns:
+        By column; None if one of them is not told.
+    """
+    groups = kept.shown_groups or kept
+    others = [one for one in outer.computed if one.place in outer.columns]
+    if not others or not isinstance(groups, GroupedView):
+        return None if others else {}
+    types, found, averages = column_types(outer, relations), dict[int, Expression](), []
+    known = {variable: kind for variable, kind in types.items() if kind is not None}
+    for one in others:
+        place = column(one.place)
+        if place in known and inside(one.value) == place and is_lossless(one.value, known):
+            found[one.place] = Cast(place, known[place])
+        else:
+            averages.append(one.place)
+    for average in averages:
+        at, kind = outer.columns.index(average), types[column(average)]
+        parts = _parts(groups, at)
+        if kind is None or parts is None or at in groups.grouped.alone:
+            return None
+        total, number = (found.get(i, column(i)) for i in (outer.columns[part] for part in parts))
+        found[average] = Cast(Arithmetic("/", total, Call("nullif", (number, Constant(0)))), kind)
+    return found
+
+
+def _parts(view: GroupedView, average: int) -> tuple[int, int] | None:
+    """The columns of the sum and of the number of what is averaged; None of what is no average."""
+    its = {m.column: m.aggregate for m in view.grouped.measures}
+    if its[average].function is not AggregateFunction.AVG:
+        return None
+    same = {one.function: i for i, one in its.items() if one.operand == its[average].operand}
+    number = same.get(AggregateFunction.COUNT, view.grouped.count_column)
+    total = same.get(AggregateFunction.SUM)
+    return None if total is None or number is None else (total, number)
 
 
 def are_computed_alike(
@@ -119,8 +193,7 @@ def completed(
 ) -> tuple[ViewDefinition, Mapping[Predicate, tuple[ColumnType, ...]]]:
     """A view's rows from those that lack what is computed, with the types of these by the rows' predicate."""
     types, computed = column_types(outer, relations), {one.place: one.value for one in outer.computed}
-    every = range(len(outer.names))
-    plain = [i for i in every if i not in computed]
-    outputs = [computed.get(i, column(i)) for i in every]
+    plain = outer.plain
+    outputs = [computed.get(i, column(i)) for i in range(len(outer.names))]
     made = block(name, 0, [Atom(rows, tuple(map(column, plain)))], outputs)
     return ViewDefinition(name, outer.names, (made,)), {rows: tuple(types[column(i)] or ANY for i in plain)}

@@ -12,6 +12,7 @@ from datalog.model import (
     Atom,
     Comparison,
     Constant,
+    Expression,
     FullJoin,
     Literal,
     Negation,
@@ -32,7 +33,7 @@ from datalog.model import (
 from datalog.model.expressions import expression_variables
 from datalog.rewrite.branches import Branch, column
 from selfmaint.warehouse.base_relations import BaseRelation, determined_terms
-from selfmaint.warehouse.computed_columns import without_computed
+from selfmaint.warehouse.computed_columns import told_columns, without_computed
 from selfmaint.warehouse.full_joins import of_no_side, recombined_full
 from selfmaint.warehouse.views import View, as_part_of
 
@@ -70,13 +71,18 @@ def outer_parts(
     parts = [made[name] for name in shown]
     if any(part.is_counted or not (part.is_decided or part.shown_groups) for part in parts):
         return {}
+    otherwise = told_columns(outer, made[outer.kept.name], relations)
+    if otherwise is None:
+        return {}
     is_full, told = outer.full is not None, () if outer.full is None else (outer.full.told,)
     several = [side for side in outer.sides if is_full or not _is_one(outer, side, relations)]
-    selection = _selection(view, outer.kept, outer.columns, told, is_set=bool(several))
+    rows = [otherwise.get(i, column(i)) for i in outer.columns]
+    selection = _selection(view, outer.kept, rows, told, is_set=bool(several))
     found = {Branch(outer.kept.name, selection, told): made[outer.kept.name]}
     for side in outer.sides:
         others = [one for one in several if is_full or one is not side]
-        selection = _selection(view, side.definition, side.columns, (side.told,), is_set=bool(others))
+        rows = [column(i) for i in side.columns]
+        selection = _selection(view, side.definition, rows, (side.told,), is_set=bool(others))
         found[Branch(side.definition.name, selection, (side.told,))] = made[side.definition.name]
     return {
         branch: as_part_of(part, view, shown[branch.name], branch.selection.columns)
@@ -95,10 +101,15 @@ def _is_one(outer: OuterJoin, side: OuterSide, relations: Mapping[str, BaseRelat
 
 
 def _selection(
-    view: View, part: ViewDefinition, places: Iterable[int], told: tuple[Literal, ...], *, is_set: bool
+    view: View,
+    part: ViewDefinition,
+    outputs: Iterable[Expression],
+    told: tuple[Literal, ...],
+    *,
+    is_set: bool,
 ) -> ViewDefinition:
     stored = Atom(view.predicate, tuple(column(i) for i in range(len(view.columns))))
-    made = block(view.name, 0, [stored, *told], [column(i) for i in places])
+    made = block(view.name, 0, [stored, *told], outputs)
     return ViewDefinition(view.name, part.columns, (made,), Semantics.SET if is_set else Semantics.BAG)
 
 
@@ -131,6 +142,8 @@ def recombined(name: str, outer: OuterJoin) -> tuple[Program, Predicate, Predica
     """
     if outer.full is not None:
         return recombined_full(name, outer, outer.full)
+    if not outer.sides:
+        return _of_groups(name, outer)
     row = tuple(column(i) for i in range(len(outer.names)))
     kept = tuple(row[i] for i in outer.key or outer.columns)
     stored, touched = Atom(Predicate(name), row), Atom(Predicate(name, Version.STEP), kept)
@@ -167,3 +180,17 @@ def recombined(name: str, outer: OuterJoin) -> tuple[Program, Predicate, Predica
     new = Atom(Predicate(name, Version.FOUND), so_far.terms)
     rules.append(Rule(new, (so_far,)))
     return Program(tuple(rules)), old.predicate, new.predicate
+
+
+def _of_groups(name: str, outer: OuterJoin) -> tuple[Program, Predicate, Predicate]:
+    """The same of a view whose rows are groups, which it has as its own columns show them: all the groups' new rows."""
+    row = tuple(column(i) for i in range(len(outer.names)))
+    gained = Atom(Predicate(outer.kept.name, Version.GAINED), tuple(row[i] for i in outer.columns))
+    unlike = tuple(row[i] if i in outer.key else Variable(f"Was{i}") for i in outer.columns)
+    lost = Atom(Predicate(outer.kept.name, Version.LOST), unlike)
+    old, new = Atom(Predicate(name, Version.BEFORE), row), Atom(Predicate(name, Version.FOUND), gained.terms)
+    return (
+        Program((Rule(old, (Atom(Predicate(name), row), lost)), Rule(new, (gained,)))),
+        old.predicate,
+        new.predicate,
+    )

@@ -229,6 +229,10 @@ def _reckoned(random: Random) -> str:
         f"cast(sum({value}) as double) / count(*) as z",
         f"max({value}) - min({value}) as z",
         f"coalesce({by.split(', ')[0]}, 0) + 1 as z",
+        f"round(sum({value}), 1) as z",
+        f"cast(sum({value}) as decimal(12, 1)) as z",
+        "cast(count(*) as int) as z",
+        f"cast(min({value}) as bigint) as z",
     ]
     shown = [one for one in calls if random.random() < 0.8]
     its = [by, *shown, *random.sample(over, random.choice([1, 1, 2]))]
@@ -525,6 +529,7 @@ def _over_union(random: Random) -> str:
 def _tagged(random: Random) -> str:
     """Groups of several queries, told apart by constants mostly, as a table of figures has them."""
     some = ["count(*)", "sum({})", "count({})", "max({})", "min({})", "avg({})"]
+    some += ["cast(count(*) as decimal(12, 2))", "round(sum({}), 1)"]
     calls = random.sample(some, random.choice([1, 2]))
     tags = random.choice(
         [*[("'x'", "'y'", "'z'")] * 3, ("1", "2", "3"), ("'x'", "'x'", "'y'"), ("'x'", "null", "'z'")]

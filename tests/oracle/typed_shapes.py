@@ -92,6 +92,10 @@ TYPED_SHAPES: Mapping[str, Shape] = {
         "select g, sum(case when ok then price else 0 end) as z, count(*) as n from o group by g",
         "select g, sum(price * 2) as z, count(price) as y, count(*) as n from o group by g",
         "select g, sum(price) as z from o group by g having sum(price) > 1",
+        "select {by}, round(sum(price), 2) as z, cast(count(*) as int) as k from o{where} group by {by}",
+        "select {by}, cast(sum(price) as decimal(18,3)) as z, count(price) as n, round(avg(price), 1) as y, "
+        "count(*) as k from o{where} group by {by}",
+        "select {by}, round(sum(price), 1) as z, round(avg(price), 2) as y, count(*) as k from o group by {by}",
         "select g, sum(distinct price) as z, count(*) as n from o group by g",
     ),
     "types: MIN, MAX": _one(
