@@ -33,7 +33,7 @@ OVER_UNION = "SELECT c, count(*) AS k FROM (SELECT c FROM o UNION ALL SELECT id 
 FIGURES = "SELECT 1 AS w, count(*) AS k FROM o UNION ALL SELECT 2, count(*) FROM c"
 HAVING = "SELECT c, count(*) AS k FROM o GROUP BY c HAVING count(*) > 1"
 OUTER = "SELECT o.id, c.id AS c, c.n FROM o LEFT JOIN c ON o.c = c.id"
-MEAN = "SELECT c, count(*) AS k, sum(t) AS s, sum(t) / count(*) AS mean FROM o GROUP BY c"
+MEAN = "SELECT c, cast(count(*) AS int) AS k, sum(t) AS s, round(avg(t), 1) AS mean FROM o GROUP BY c"
 COUNTED = "SELECT c.id, c.n, h.k FROM c JOIN (SELECT c, count(*) AS k FROM o GROUP BY c) h ON h.c = c.id"
 SUMMED_UP = (
     "SELECT c.id, c.n, coalesce(h.k, 0) AS k, CASE WHEN h.k > 1 THEN 'often' END AS kind FROM c "

@@ -29,9 +29,9 @@ from datalog.model import (
     map_expression,
 )
 from datalog.rewrite.branches import column
-from datalog.sql.views.coalesced import plain_aggregate
 from datalog.sql.views.conditions import in_one
 from datalog.sql.views.outer_sources import NotToldError, Sides
+from datalog.sql.views.plain_aggregates import plain_aggregate
 from datalog.sql.views.scope import Draft
 from datalog.sql.views.select import with_conditions
 

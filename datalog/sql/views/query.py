@@ -22,13 +22,13 @@ from datalog.model import (
     IsNull,
     Predicate,
 )
-from datalog.sql.views.coalesced import without_coalesced
 from datalog.sql.views.distinct_values import without_distinct
 from datalog.sql.views.expressions import Reader
 from datalog.sql.views.joined_groups import with_keys
 from datalog.sql.views.joins import MOST_BLOCKS, Piece, column_names, joined, renamed
 from datalog.sql.views.limits import chain
 from datalog.sql.views.null_rejecting import with_inner_joins
+from datalog.sql.views.plain_aggregates import with_plain_aggregates
 from datalog.sql.views.scope import Draft, Query, Scope, Source, Variables, family
 from datalog.sql.views.select import GroupedUnionError, is_grouped, select_query, with_conditions
 from datalog.sql.views.semi_joins import once, taken_out, with_semi_join
@@ -251,15 +251,15 @@ class QueryReader:
             raise
         if pieces[0].beside:
             query = self._with_keys(query, pieces[0], tree)
-        drafts = (self._without_coalesced(draft) for draft in query.drafts)
+        drafts = (self._with_plain_aggregates(draft) for draft in query.drafts)
         drafts = (without_distinct(one, self.variables, self.relations.declared) for one in drafts)
         query = replace(query, drafts=tuple(drafts))
         if found.subqueries and not dedup:
             query = once(query, outside, tree, self.relations.declared, self.problems)
         return replace(query, distinct=query.distinct and not self.dedup)
 
-    def _without_coalesced(self, draft: Draft) -> Draft:
-        return without_coalesced(draft, self.variables, lambda one: self.is_never_null(one, draft))
+    def _with_plain_aggregates(self, draft: Draft) -> Draft:
+        return with_plain_aggregates(draft, self.variables, lambda one: self.is_never_null(one, draft))
 
     def _with_keys(self, query: Query, piece: Piece, tree: exp.Select) -> Query:
         draft = with_keys(query.drafts[0], piece.beside, self.relations.declared)
