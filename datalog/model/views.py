@@ -232,6 +232,7 @@ class OuterJoin:
             these, or from one of the kept side at their own place, which they tell.
         key: of `columns` those that tell the rows of the kept side apart; sides have these; none where all do.
         full: of a FULL JOIN, in which the one side is alone, and not what it and the kept one have in common.
+        otherwise: the columns that the view shows as another type, which holds the same numbers.
     """
 
     kept: ViewDefinition
@@ -240,6 +241,7 @@ class OuterJoin:
     computed: tuple[ComputedColumn, ...] = ()
     key: tuple[int, ...] = ()
     full: FullJoin | None = None
+    otherwise: frozenset[int] = frozenset()
 
     @property
     def parts(self) -> tuple[tuple[ViewDefinition, tuple[int, ...]], ...]:

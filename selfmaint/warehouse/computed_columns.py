@@ -106,16 +106,17 @@ def _told(output: Expression, shown: Mapping[str, Expression]) -> Aggregate | No
 def told_columns(
     outer: OuterJoin, kept: View, relations: Mapping[str, BaseRelation]
 ) -> dict[int, Expression] | None:
-    """The columns of the kept side that a view shows otherwise, over its stored columns (condition 1).
+    """The columns of its parts that a view shows otherwise, over its stored columns (condition 1).
 
     Returns:
         By column; None if one of them is not told.
     """
     groups = kept.shown_groups or kept
     others = [one for one in outer.computed if one.place in outer.columns]
+    types, averages = column_types(outer, relations), []
+    found: dict[int, Expression] = {i: Cast(column(i), types[column(i)] or ANY) for i in outer.otherwise}
     if not others or not isinstance(groups, GroupedView):
-        return None if others else {}
-    types, found, averages = column_types(outer, relations), dict[int, Expression](), []
+        return None if others else found
     known = {variable: kind for variable, kind in types.items() if kind is not None}
     for one in others:
         place = column(one.place)

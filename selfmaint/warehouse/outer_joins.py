@@ -81,7 +81,7 @@ def outer_parts(
     found = {Branch(outer.kept.name, selection, told): made[outer.kept.name]}
     for side in outer.sides:
         others = [one for one in several if is_full or one is not side]
-        rows = [column(i) for i in side.columns]
+        rows = [otherwise.get(i, column(i)) for i in side.columns]
         selection = _selection(view, side.definition, rows, (side.told,), is_set=bool(others))
         found[Branch(side.definition.name, selection, (side.told,))] = made[side.definition.name]
     return {

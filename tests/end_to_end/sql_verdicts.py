@@ -21,6 +21,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from random import Random
@@ -404,8 +405,12 @@ def _helper(catalog: Catalog, name: str) -> str:
 
 
 def _of(kind: pa.DataType, value: Any) -> Any:
-    """SQLite has no booleans."""
-    return bool(value) if value is not None and pa.types.is_boolean(kind) else value
+    """SQLite has no booleans, and no decimals."""
+    if value is None:
+        return None
+    if isinstance(value, float) and not pa.types.is_floating(kind):
+        return Decimal(str(value)) if pa.types.is_decimal(kind) else int(value)
+    return bool(value) if pa.types.is_boolean(kind) else value
 
 
 def shown(question: Question) -> str:

@@ -187,6 +187,8 @@ def _totalled(random: Random) -> str:
         "count(s.e) as h",
         "coalesce(sum(s.e), 0) as w",
         "coalesce(max(s.f), 7) as x",
+        "cast(count(s.f) as decimal(12, 1)) as g",
+        "round(coalesce(sum(s.e), 0), 1) as m",
     ]
     shown = ", ".join(one for one in calls if random.random() < 0.5) or "count(s.f) as n"
     by = random.choice(["r.a", "r.a", "r.a, r.c", "r.b"])
@@ -259,13 +261,19 @@ def _summed_up(random: Random) -> str:
     )
     table, by, value, at = on
     calls = [one for one in _calls(value) if random.random() < 0.6] or [("count(*)", "n")]
+    if random.random() < 0.3:
+        words = random.choice(["round({}, 1)", "cast({} as bigint)", "cast({} as decimal(12, 1))"])
+        calls = [(words.format(call) if random.random() < 0.6 else call, name) for call, name in calls]
     where = random.choice(["", "", f" where {value} > 1"])
     having = random.choice(["", "", "", "", " having count(*) > 1"])
     inner = f"select {by} as g, {', '.join(f'{c} as {n}' for c, n in calls)} from {table}{where} group by {by}{having}"
     kind = random.choice(["join", "left join", "left join"])
     its = [key, *(one for one in others if random.random() < 0.6)]
+    whole = random.choice(["{}", "{}", "{}", "round({}, 2)", "coalesce(round({}, 1), 0)"])
     its += [
-        f"coalesce(x.n, 0) as y{i}" if n == "n" and random.random() < 0.5 else f"x.{n} as y{i}"
+        f"coalesce(x.n, 0) as y{i}"
+        if n == "n" and random.random() < 0.5
+        else f"{whole.format(f'x.{n}')} as y{i}"
         for i, (_, n) in enumerate(calls)
         if random.random() < 0.9
     ]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from datalog.analysis.expression_types import expression_type
+from datalog.analysis.lossless import inside, is_lossless
 from datalog.evaluate import EvaluationError
 from datalog.evaluate.order import is_nan
 from datalog.evaluate.scalars import Scalars
@@ -14,6 +15,7 @@ from datalog.model import (
     Aggregate,
     AggregateFunction,
     Call,
+    Cast,
     ColumnType,
     Comparison,
     Condition,
@@ -79,16 +81,30 @@ class Columns:
         """What is never null in a row that has a partner in place of its `coalesce` with a constant, and that constant.
 
         So are a count, and the sum, the extrema and the average of what is never null; of a side, not of its columns:
-        these may be of the same value.
+        these may be of the same value. An aggregate stands without casts and roundings that lose no digit.
         """
+        types = self.its.reader.variables.types
+        its = inside(what)
+        if its != what and is_lossless(what, types) and self._is_of_group(its):
+            return self.without_coalesce(its, is_grouped=is_grouped)
         match what:
-            case Call("coalesce", ((Aggregate() | Variable()) as its, Constant() as other)):
-                types = self.its.reader.variables.types
-                kinds = [expression_type(one, types) for one in (what, its)]
-                if kinds[0] == kinds[1] and other.value is not None and self._is_aggregate(its):
+            case Call("coalesce", (one, Constant() as other)) if other.value is not None:
+                its, kind = inside(one), expression_type(what, types)
+                keeps = kind is not None and is_lossless(one, types) and is_lossless(Cast(one, kind), types)
+                if keeps and self._is_aggregate(its):
                     return its, other
         plain = plain_aggregate(what, self.its.reader.variables, lambda _: False) if is_grouped else None
         return what if plain is None else plain, None
+
+    def _is_of_group(self, what: Expression) -> bool:
+        """Whether a value is an aggregate of a side, or a `coalesce` of one with a constant."""
+        match what:
+            case Call("coalesce", (one, Constant())):
+                return self._is_of_group(inside(one))
+            case Variable():
+                return isinstance(self.its.grouped.get(self.its.owners[what], {}).get(what), Aggregate)
+            case _:
+                return isinstance(what, Aggregate)
 
     def _is_aggregate(self, what: Expression) -> bool:
         """Whether a value is an aggregate of one side that is never null in a row that has a partner there."""

@@ -45,9 +45,11 @@ def computed_value(
     """
     values: dict[str, Expression] = {}
     for i, whole, plain, given, number in shown:
-        values.setdefault(repr(whole), column(i))
-        if given is not None and number in told:
+        if given is None:
+            values.setdefault(repr(plain), column(i))
+        elif number in told:
             values.setdefault(repr(plain), with_partner(told[number], column(i)))
+        values.setdefault(repr(whole), its.as_shown(whole, plain, column(i)))
     for number, columns in its.grouped.items():
         inner = {repr(w): values[repr(one)] for one, w in columns.items() if repr(one) in values}
         for one, whats in columns.items():

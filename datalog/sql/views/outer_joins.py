@@ -199,7 +199,10 @@ class _Reading:
                 computed.append(ComputedColumn(i, name, value))
             elif of[i] is None:
                 raise NotToldError(f"show what `{name}` is computed from in columns of their own")
-        return OuterJoin(kept, places, tuple(sides), tuple(computed), key)
+        otherwise = frozenset(
+            i for i, _, _, _, _ in shown if its.as_shown(whats[i], outputs[i], column(i)) != column(i)
+        )
+        return OuterJoin(kept, places, tuple(sides), tuple(computed), key, otherwise=otherwise)
 
     def _side(
         self,

@@ -13,17 +13,20 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from datalog.analysis.lossless import inside, is_lossless
 from datalog.model import (
     ANY,
     Aggregate,
     AggregateFunction,
     Atom,
+    Cast,
     Compared,
     Condition,
     Expression,
     IsNull,
     Term,
     Variable,
+    expressed_by,
     expression_variables,
     is_some,
     variables_of,
@@ -75,7 +78,8 @@ class Sides:
         self._join()
         self._filter()
         for number in self.sides:
-            if not all(isinstance(what, Variable) for _, what in self.pieces[number].scope.star()):
+            shown = [what for _, what in self.pieces[number].scope.star()]
+            if number not in self.grouped and not all(isinstance(what, Variable) for what in shown):
                 raise NotToldError(f"let the query that is joined as `{self.shown(number)}` compute nothing")
 
     def _join(self) -> None:
@@ -138,7 +142,7 @@ class Sides:
 
     def _add(self, number: int, piece: Piece) -> None:
         """Takes a source up; one that groups with variables for its columns."""
-        piece, columns = as_table(piece, self.reader.variables)
+        piece, columns = as_table(piece, self.reader.variables, plainly=True)
         if piece.draft.groups is not None:
             self.grouped[number] = columns
             self.owners.update(dict.fromkeys(columns, number))
@@ -242,6 +246,11 @@ class Sides:
         sources = self.pieces[number].scope.sources
         return sources[0].alias[0] if len(sources) == 1 and sources[0].alias else str(number)
 
+    def as_shown(self, whole: Expression, plain: Expression, place: Expression) -> Expression:
+        """A column that shows `whole`, given the place of `plain`, which is the same but for its type."""
+        kinds = [self.reader.variables.type_of(one) for one in (whole, plain)]
+        return place if kinds[0] is None or kinds[0] == kinds[1] else Cast(place, kinds[0])
+
     def has_some(self, value: Expression, number: int) -> bool:
         """Whether a value over columns of a side is null in no row that has a partner."""
         return is_some(value, lambda one: self.is_never_null(one, number))
@@ -259,17 +268,24 @@ class Sides:
         return is_never_null(variable, self.pieces[number], grouped, self.reader.relations.declared)
 
 
-def as_table(piece: Piece, variables: Variables) -> tuple[Piece, dict[Variable, Expression]]:
-    """A source; one that groups with variables for its columns, and what these are."""
+def as_table(
+    piece: Piece, variables: Variables, *, plainly: bool = False
+) -> tuple[Piece, dict[Variable, Expression]]:
+    """A source; one that groups with variables for its columns, and what these are.
+
+    With `plainly`, for aggregates without casts and roundings that lose no digit.
+    """
     if piece.draft.groups is None:
         return piece, {}
     (source,) = piece.scope.sources
     found = dict[Variable, Expression]()
     columns = list[tuple[str, Expression]]()
     for name, what in source.columns:
-        variable = variables.fresh(name, variables.type_of(what) or ANY)
-        found[variable] = what
-        columns.append((name, variable))
+        its = inside(what) if plainly and is_lossless(what, variables.types) else what
+        its = its if isinstance(its, Aggregate) else what
+        variable = variables.fresh(name, variables.type_of(its) or ANY)
+        found[variable] = its
+        columns.append((name, expressed_by(what, {repr(its): variable}) or variable))
     return replace(piece, scope=Scope((Source(source.alias, tuple(columns)),))), found
 
 
