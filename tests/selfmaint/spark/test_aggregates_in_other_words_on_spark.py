@@ -13,23 +13,31 @@ from pyspark.sql import SparkSession
 import selfmaint
 from selfmaint.api.maintain import new_contents
 
-TABLE = """create table o (
-    id int not null primary key, k string not null, n int not null, m int, d decimal(10,2) not null
+TABLES = """create table kinds (k string not null primary key, title string);
+create table sold (
+    id int not null primary key, k string not null references kinds (k), n int not null, m int, d decimal(10,2) not null
 );"""
 COLUMNS = "id int, k string, n int, m int, d decimal(10,2)"
 VIEWS = {
-    "rounded": "select k, round(sum(d), 2) as s, cast(count(*) as int) as c, round(avg(d), 1) as a from o group by k",
+    "rounded": "select k, round(sum(d), 2) as s, cast(count(*) as int) as c, round(avg(d), 1) as a "
+    "from sold group by k",
     "cast_": "select k, cast(sum(d) as decimal(18,3)) as s, cast(max(d) as decimal(20,2)) as x, "
-    "count(*) as c from o group by k",
-    "means": "select n, cast(sum(m) as decimal(12,1)) as s, count(m) as c, round(avg(m), 2) as a from o group by n",
-    "shares": "select k, round(sum(d) / count(*), 3) as a, round(sum(d), 2) as s, count(*) as c from o group by k",
+    "count(*) as c from sold group by k",
+    "means": "select n, cast(sum(m) as decimal(12,1)) as s, count(m) as c, round(avg(m), 2) as a from sold group by n",
+    "shares": "select k, round(sum(d) / count(*), 3) as a, round(sum(d), 2) as s, count(*) as c from sold group by k",
     "words": "select k, sum(d) - sum(n) as x, -sum(m) as y, 1.5 * sum(d) as z, sum(n) * 3 as w, count(*) as c "
-    "from o group by k",
-    "figures": "select 'sum' as what, round(sum(d), 2) as v from o union all select 'rows', count(*) from o "
-    "union all select 'most', cast(max(n) as decimal(6,1)) from o",
-    "subtotals": "select 1 as l, k, sum(d) as s, count(*) as c from o group by k "
-    "union all select 2, null, sum(n), count(*) from o",
+    "from sold group by k",
+    "figures": "select 'sum' as what, round(sum(d), 2) as v from sold union all select 'rows', count(*) from sold "
+    "union all select 'most', cast(max(n) as decimal(6,1)) from sold",
+    "subtotals": "select 1 as l, k, sum(d) as s, count(*) as c from sold group by k "
+    "union all select 2, null, sum(n), count(*) from sold",
+    "beside": "select kinds.k, title, coalesce(round(h.s, 3), 0) as s, cast(coalesce(h.c, 0) as int) as c, "
+    "round(h.s / h.c, 1) as a from kinds left join (select k, round(sum(d), 2) as s, count(*) as c from sold "
+    "group by k) h on h.k = kinds.k",
+    "counted": "select kinds.k, cast(count(sold.id) as int) as c, round(coalesce(sum(d), 0), 2) as s from kinds "
+    "left join sold on sold.k = kinds.k group by kinds.k",
 }
+KINDS = [("x", "a"), ("y", None), ("z", "c"), ("w", "d")]
 BEFORE = [
     (1, "x", 1, None, "1.25"),
     (2, "x", 2, 5, "99999999.99"),
@@ -49,20 +57,21 @@ def test_what_is_followed_is_what_spark_gives(
     spark: SparkSession, engine: Literal["duckdb", "spark"]
 ) -> None:
     def contents(some: list[tuple[Any, ...]]) -> dict[str, Any]:
-        spark.createDataFrame(rows(some), COLUMNS).createOrReplaceTempView("o")
+        spark.createDataFrame(rows(some), COLUMNS).createOrReplaceTempView("sold")
+        spark.createDataFrame(KINDS, "k string, title string").createOrReplaceTempView("kinds")
         return {name: spark.sql(text).localCheckpoint() for name, text in VIEWS.items()}
 
     after = [one for one in BEFORE if one not in GONE] + NEW
     right, stored = contents(after), contents(BEFORE)
-    program = TABLE + "".join(f"create view {name} as {text};" for name, text in VIEWS.items())
-    sides = [{"o": spark.createDataFrame(rows(some), COLUMNS)} for some in (NEW, GONE)]
+    program = TABLES + "".join(f"create view {name} as {text};" for name, text in VIEWS.items())
+    sides = [{"sold": spark.createDataFrame(rows(some), COLUMNS)} for some in (NEW, GONE)]
     if engine == "spark":
         made: Any = selfmaint.build(program, stored, spark=spark, effective=True)
         update = selfmaint.Update(*sides, effective=True)
     else:
         here = {name: frame.toArrow() for name, frame in stored.items()}
         made = selfmaint.build(program, here, engine="duckdb", effective=True)
-        update = selfmaint.Update.from_frames(made, *[{"o": side["o"].toArrow()} for side in sides])
+        update = selfmaint.Update.from_frames(made, *[{"sold": side["sold"].toArrow()} for side in sides])
     assert all(made.check(update).values())
     found = made.maintain(update, strict=True).deltas
     for name in VIEWS:
@@ -71,4 +80,5 @@ def test_what_is_followed_is_what_spark_gives(
         wanted = right[name].toArrow()
         assert Counter(map(str, its.to_pylist())) == Counter(map(str, wanted.to_pylist())), name
         assert its.schema.types == wanted.schema.types, name
-    spark.catalog.dropTempView("o")
+    for name in ("kinds", "sold"):  # tests share the session
+        spark.catalog.dropTempView(name)
