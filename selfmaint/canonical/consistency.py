@@ -41,7 +41,7 @@ from selfmaint.canonical.rules import given_rules, known_rules, wholly_known
 from selfmaint.errors import Code
 from selfmaint.warehouse.base_relations import certain_variables, row_atom
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, GroupedView, View
-from selfmaint.warehouse.outer_joins import unlike_any
+from selfmaint.warehouse.outer_joins import unlike_any, with_other_digits
 from selfmaint.warehouse.situation import Situation
 
 _NET_EFFECT = (
@@ -72,8 +72,11 @@ def checks(
         if situation.effective:
             found.extend(_missing_rows(view, catalog, situation))
     apart = ((name, its) for name, its in catalog.unions.items() if name not in catalog.outer)
-    found.extend(_of_no_branch(name, parts) for name, parts in apart)
-    wrong = {name: tuple(unlike_any(name, outer)) for name, outer in catalog.outer.items()}
+    found.extend(_of_no_branch(name, parts, full=full) for name, parts in apart)
+    wrong = {name: list(unlike_any(name, outer)) for name, outer in catalog.outer.items()}
+    if full:
+        for name, outer in catalog.outer.items():
+            wrong[name] += with_other_digits(name, outer)
     found.extend(_half_alone(name, catalog.outer[name], rules) for name, rules in wrong.items() if rules)
     for relation in catalog.relations.values():
         found.extend(_update_checks(relation, situation))
@@ -152,30 +155,35 @@ def _view_checks(view: View, catalog: Catalog) -> Iterator[Check]:
         )
 
 
-def _of_no_branch(name: str, parts: Mapping[Branch, View]) -> Check:
-    """Rows of a union that no rule of it gives."""
+def _of_no_branch(name: str, parts: Mapping[Branch, View], *, full: bool) -> Check:
+    """Rows of a union that no rule of it gives; if it is `full`, and numbers with digits that a query has not."""
     first, view = next(iter(parts.items()))
     stored = first.selection.blocks[0].core.atoms[0]
     goal = Atom(stored.predicate.of(Version.PROBLEM), stored.terms)
+    rules = [Rule(goal, (stored, *in_none(tuple(parts))))]
+    for branch, part in parts.items() if full else ():
+        if branch.selection.blocks[0].outputs != stored.terms:
+            row = Atom(part.predicate, stored.terms)
+            rules.append(Rule(goal, (stored, *branch.fits, Negation((row,)))))
     return Check(
         Code.HEAD_MISMATCH,
         name,
         f"the view `{name}` stores rows that its rules can never produce",
         "check that the contents belong to this view, and its columns' order",
         view.columns,
-        (Rule(goal, (stored, *in_none(tuple(parts)))),),
+        tuple(rules),
     )
 
 
-def _half_alone(name: str, outer: OuterJoin, wrong: tuple[Rule, ...]) -> Check:
-    """Rows of a view with LEFT JOINs that have no partner, and yet values of one."""
+def _half_alone(name: str, outer: OuterJoin, wrong: Sequence[Rule]) -> Check:
+    """Rows of a view with LEFT JOINs that have no partner, and yet values of one; and numbers with too many digits."""
     return Check(
         Code.HEAD_MISMATCH,
         name,
         f"the view `{name}` stores rows that its query can never produce",
         "check that the contents belong to this view, and its columns' order",
         outer.names,
-        wrong,
+        tuple(wrong),
     )
 
 

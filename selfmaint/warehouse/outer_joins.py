@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from datalog.model import (
+    Aggregate,
+    AggregateFunction,
     Atom,
     Comparison,
     Constant,
@@ -126,6 +128,27 @@ def unlike_any(name: str, outer: OuterJoin) -> Iterator[Rule]:
         for i, default in zip(side.own, side.defaults, strict=True):
             unlike = _is_not(column(i), default)
             yield Rule(row.of(Version.PROBLEM), (row, Negation((side.told,)), unlike))
+
+
+def with_other_digits(name: str, outer: OuterJoin) -> Iterator[Rule]:
+    """Rules of the rows of a view whose numbers have digits that those that they are cast or rounded from have not."""
+    row = Atom(Predicate(name), tuple(column(i) for i in range(len(outer.names))))
+    (one,) = outer.kept.blocks
+    whats = dict(zip(outer.columns, one.outputs, strict=True))
+    averages = {
+        i
+        for i, what in whats.items()
+        if isinstance(what, Aggregate) and what.function is AggregateFunction.AVG
+    }
+    told = ({one.place for one in outer.computed} & whats.keys() - averages) | outer.otherwise
+    tests = {outer.kept.name: (), **{side.definition.name: (side.told,) for side in outer.sides}}
+    for part, places in outer.parts:
+        if not told.isdisjoint(places):
+            its = Atom(
+                Predicate(part.name),
+                tuple(Variable(f"Any{i}") if i in averages else row.terms[i] for i in places),
+            )
+            yield Rule(row.of(Version.PROBLEM), (row, *tests[part.name], Negation((its,))))
 
 
 def _is_not(term: Variable, value: Constant) -> Literal:

@@ -254,3 +254,39 @@ def test_a_number_that_does_not_fit_is_an_error() -> None:
         update = selfmaint.Update.from_frames(warehouse, {"o": more}, {})
         with pytest.raises(selfmaint.InputError, match="out of range"):
             warehouse.maintain(update)
+
+
+@pytest.mark.parametrize(
+    ("query", "wrong"),
+    [
+        ("select k, round(sum(d), 2) as s, cast(count(*) as decimal(9,1)) as c from o group by k", "c"),
+        (
+            "select 'a' as k, sum(d) as s, count(*) as c from o union all select 'b', count(*), count(*) from o",
+            "s",
+        ),
+        ("select k, round(avg(d), 1) as a, round(sum(d), 2) as s, count(*) as c from o group by k", None),
+    ],
+)
+def test_numbers_that_cannot_be(query: str, wrong: str | None) -> None:
+    text = f"{TABLE} create view v as {query};"
+    catalog = catalog_of(text)
+    rows = [
+        (1, "b", 1, 1, Decimal("1.10"), None, None, DAYS[0]),
+        (2, "b", 1, 1, Decimal("0.15"), None, None, DAYS[0]),
+    ]
+    right = truth(catalog, rows)
+    more = arrow([(3, "x", 1, 1, Decimal("1.00"), None, None, DAYS[0])])
+    for full in (False, True):
+        for column in {wrong, None}:
+            stored = right
+            if column is not None:
+                at = right.column_names.index(column)
+                values = [v + Decimal("0.5") for v in right[column].to_pylist()]
+                stored = right.set_column(at, column, pa.array(values, right[column].type))
+            with selfmaint.build(text, {"v": stored}, engine="duckdb", effective=True) as warehouse:
+                update = selfmaint.Update.from_frames(warehouse, {"o": more}, {})
+                if full and column is not None:
+                    with pytest.raises(selfmaint.InputError, match="can never produce"):
+                        warehouse.check(update, full=True)
+                else:
+                    warehouse.check(update, full=full)
