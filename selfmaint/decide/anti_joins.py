@@ -15,6 +15,8 @@ Conditions of soundness:
    where the values are the key of a row of the kept relation that goes.
 6. A match that a stored row of another view shows with its key is there, and stays if no deleted row has that key: a
    view of one row even over none, or of some groups, does not count.
+7. A view that counts all rows of the other relation by the values compared, and nothing else, tells how many matches
+   there were: of a group that is not stored none; and as many less as go are left.
 """
 
 from __future__ import annotations
@@ -25,8 +27,11 @@ from functools import cached_property
 from typing import Generic
 
 from datalog.model import (
+    Aggregate,
+    AggregateFunction,
     AntiJoin,
     Atom,
+    Comparison,
     Constant,
     Negation,
     NullTest,
@@ -34,6 +39,7 @@ from datalog.model import (
     Predicate,
     Program,
     Rule,
+    Semantics,
     Term,
     Variable,
     Version,
@@ -48,15 +54,33 @@ from selfmaint.engine.protocol import D, Facts
 from selfmaint.maintain import Delta
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 
-_ARRIVED, _GONE, _NEW, _LAST, _KEYS, _TAKEN, _REST, _NONE, _ONE, _ABSENT, _PRESENT, GAINED, LOST, OPEN = (
+(
+    _ARRIVED,
+    _GONE,
+    _NEW,
+    _LAST,
+    _KEYS,
+    _TAKEN,
+    _FEWER,
+    _REST,
+    _NONE,
+    _ONE,
+    _ABSENT,
+    _PRESENT,
+    GAINED,
+    LOST,
+    OPEN,
+) = (
     Predicate(name, Version.STEP)
     for name in (
-        *("arrived", "gone", "new", "last", "keys", "taken", "rest"),
+        *("arrived", "gone", "new", "last", "keys", "taken", "fewer", "rest"),
         *("none", "one", "absent", "present", "gained", "lost", "open"),
     )
 )
 
 """What is told: the rows gained; those lost, but for rows gained; and the values for which it is not known."""
+
+_LESS = Variable("Less")
 
 UNMATCHED = "nobody knows whether a row that comes has a match, or whether a match that goes was a row's last"
 """Why such a view is not decided."""
@@ -90,6 +114,8 @@ class UnmatchedRows:
         }
         if self._other_key:
             wanted[_TAKEN] = self._keys_of(barred, self._other_key), Version.DELETED
+        if self._counts:
+            wanted[_FEWER] = self._counted, Version.DELETED
         found = {}
         for goal, (definition, version) in wanted.items():
             (relation,) = definition.reads
@@ -114,6 +140,24 @@ class UnmatchedRows:
     @cached_property
     def _matches(self) -> tuple[tuple[Atom, tuple[Term, ...], tuple[Term, ...]], ...]:
         """Rows of other views that show a match, with the values compared and its key: condition 6."""
+        (relation,) = self.anti.barred.reads
+        found = []
+        for view in self.catalog.views if self._places else ():
+            if isinstance(view, GroupedView) and (view.grouped.is_total or view.grouped.is_hidden):
+                continue
+            row = view.head
+            if isinstance(view, GroupedView):
+                row = view.grouped.stored(view.predicate, _apart(variables_of(view.decided.body)))
+            atoms = view.decided.body if view.is_decided and view.unchanging is None else ()
+            for atom in (its for its in atoms if its.predicate == relation):
+                at, key = (tuple(atom.terms[i] for i in its) for its in (self._places, self._other_key))
+                if all(isinstance(term, Constant) or term in row.terms for term in (*at, *key)):
+                    found.append((row, at, key))
+        return tuple(found)
+
+    @cached_property
+    def _places(self) -> tuple[int, ...]:
+        """The columns of the other relation that are compared; none if not all of its rows count."""
         (one,) = self.anti.barred.blocks
         (barred,) = one.core.atoms
         own = [*one.core.atoms, *(NullTest(what) for what in one.outputs if isinstance(what, Variable))]
@@ -121,26 +165,44 @@ class UnmatchedRows:
         is_plain = len({*barred.terms}) == barred.arity and all(isinstance(t, Variable) for t in barred.terms)
         if one.filters or tested or not is_plain or not self._other_key:
             return ()
-        places = [barred.terms.index(what) for what in one.outputs if isinstance(what, Variable)]
+        return tuple(barred.terms.index(what) for what in one.outputs if isinstance(what, Variable))
+
+    @cached_property
+    def _counted(self) -> ViewDefinition:
+        """How many rows of the other relation there are with which values."""
+        barred = self.anti.barred
+        (one,) = barred.blocks
+        outputs = [*one.outputs, Aggregate(AggregateFunction.COUNT)]
+        made = block(self.view.name, 0, one.core.body, outputs, groups=one.outputs)
+        return replace(barred, columns=(*barred.columns, "number"), blocks=(made,), semantics=Semantics.BAG)
+
+    @cached_property
+    def _counts(self) -> tuple[tuple[Atom, tuple[Term, ...], Term], ...]:
+        """Rows of other views that count all matches, with the values compared and their number: condition 7."""
         found = []
-        for view in self.catalog.views:
-            if isinstance(view, GroupedView) and (view.grouped.is_total or view.grouped.is_hidden):
+        for view in self.catalog.views if self._places else ():
+            if not isinstance(view, GroupedView) or not view.grouped.tells_absence or view.is_counted:
                 continue
-            row = view.head
-            if isinstance(view, GroupedView):
-                row = view.grouped.stored(view.predicate, _apart(variables_of(view.decided.body)))
-            atoms = view.decided.body if view.is_decided and view.unchanging is None else ()
-            for atom in (its for its in atoms if its.predicate == barred.predicate):
-                at, key = (tuple(atom.terms[i] for i in its) for its in (places, self._other_key))
-                if all(isinstance(term, Constant) or term in row.terms for term in (*at, *key)):
-                    found.append((row, at, key))
+            grouped, core = view.grouped, view.core
+            number = grouped.count_column
+            if number is None or len(core.body) != 1 or view.unchanging is not None:
+                continue
+            (atom,) = core.body
+            values = tuple(atom.terms[i] for i in self._places)
+            if any(test not in map(NullTest, values) for test in core.filters):
+                continue
+            is_all = atom.predicate == self.anti.barred.reads[0] and len({*atom.terms}) == atom.arity
+            by = [grouped.group_terms.get(i) for i in grouped.columns]
+            if is_all and {*by} == {*values} and all(isinstance(term, Variable) for term in atom.terms):
+                row = grouped.stored(view.predicate, _apart(variables_of(core.body)))
+                found.append((row, values, row.terms[number]))
         return tuple(found)
 
     def program(self, given: Collection[Predicate]) -> Program:
         """The rules of `GAINED`, `LOST` and `OPEN`, over what is given."""
         rules = tuple(self._rules())
         known = {rule.head.predicate for rule in rules} | {*given} | {self.view.predicate}
-        known |= {row.predicate for row, _, _ in self._matches}
+        known |= {row.predicate for row, _, _ in (*self._matches, *self._counts)}
         read = {predicate for rule in rules for predicate in predicates_of(rule.body)}
         return drop_empty(Program(rules), read - known)
 
@@ -180,11 +242,22 @@ class UnmatchedRows:
         yield Rule(open_, (arrived, *met, Negation((absent,)), Negation((present,))))
         # condition 6
         for shown, values, key in self._matches:
-            asked = dict(zip(self.anti.join, values, strict=True))
-            names = _apart(variables_of([shown]))
-            come = Atom(_ARRIVED, tuple(asked.get(i, Variable(f"{names}{i}")) for i in range(len(row))))
-            for one_of in (Atom(_LAST, values), come):
+            came = _asked(self.anti.join, values, row, _apart(variables_of([shown])))
+            for one_of in (Atom(_LAST, values), came):
                 yield Rule(Atom(_REST, values), (one_of, shown, Negation((Atom(_TAKEN, key),))))
+        # condition 7
+        for shown, values, number in self._counts:
+            came = _asked(self.anti.join, values, row, _apart(variables_of([shown])))
+            last_of, fewer = Atom(_LAST, values), Atom(_FEWER, (*values, _LESS))
+            for one_of in (last_of, came):
+                yield Rule(Atom(_REST, values), (one_of, shown, fewer, Comparison(">", number, _LESS)))
+            yield Rule(Atom(_REST, values), (came, shown, Negation((last_of,))))
+            new_one = Negation((Atom(_NEW, values),))
+            all_gone = Comparison("<=", number, _LESS)
+            yield Rule(Atom(_ABSENT, values), (came, shown, fewer, all_gone, new_one))
+            yield Rule(
+                Atom(_ABSENT, values), (came, *(NullTest(v) for v in values), Negation((shown,)), new_one)
+            )
         yield Rule(present, (rest,))
         # condition 5
         others_known = [Negation((keys,))] if self.anti.by_key else []
@@ -240,6 +313,12 @@ class Unmatched(Generic[D]):
     @cached_property
     def _program(self) -> Program:
         return self._rows.program(self._given)
+
+
+def _asked(join: Sequence[int], values: Sequence[Term], row: Sequence[Term], names: str) -> Atom:
+    """A row that comes with some values, other variables elsewhere."""
+    given = dict(zip(join, values, strict=True))
+    return Atom(_ARRIVED, tuple(given.get(i, Variable(f"{names}{i}")) for i in range(len(row))))
 
 
 def _apart(taken: Iterable[Variable]) -> str:

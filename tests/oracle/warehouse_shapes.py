@@ -197,6 +197,9 @@ WAREHOUSE_SHAPES: Mapping[str, Shape] = {
                 ),
                 "select f, d, e from s where not exists (select 1 from t where t.x = s.f)",
                 "select b from r",
+                "select b, count(*) as n from r group by b",
+                "select s.f, s.d, count(r.a) as n from s left join r on r.b = s.f group by s.f, s.d",
+                "select y, count(*) as n, sum(x) as z from t group by y",
             ],
             "v": [
                 "select r.a, r.b, s.e from r join s on r.b = s.f",

@@ -149,3 +149,84 @@ def test_a_match_that_another_view_shows_stays(
     text = PROGRAM[: PROGRAM.index("create view stray")] + f"create view paid as {view};"
     made = selfmaint.build(text, views, engine="duckdb")
     assert made.check(update(made, {}, deleted))["unpaid"].kind is kind
+
+
+# of order 1 there are two payments, of order 2 none
+COUNTED = {
+    "per order": (
+        "select order_id, count(*) as n from payment where order_id is not null group by order_id",
+        [(1, 2)],
+    ),
+    "beside orders": (
+        (
+            "select o.id, coalesce(h.n, 0) as n from orders o left join (select order_id, count(*) as n from payment "
+            "group by order_id) h on h.order_id = o.id"
+        ),
+        [(1, 2), (2, 0), (3, 0)],
+    ),
+    "joined": (
+        "select o.id, count(*) as n from orders o join payment p on p.order_id = o.id group by o.id",
+        [(1, 2)],
+    ),
+}
+
+
+@pytest.mark.parametrize("counts", COUNTED)
+@pytest.mark.parametrize(
+    ("inserted", "deleted", "kind", "gained"),
+    [
+        # one of two payments goes; both; one beside one that comes
+        ({}, {"payment": [(5, 1)]}, VerdictKind.YES, set()),
+        ({}, {"payment": [(5, 1), (6, 1)]}, VerdictKind.UNDECIDED, set()),
+        ({"payment": [(7, 1)]}, {"payment": [(5, 1), (6, 1)]}, VerdictKind.YES, set()),
+        # another customer of an order: of which one payment goes, or both, or which has none
+        ({"orders": [(1, 11)]}, {"orders": [(1, 10)], "payment": [(5, 1)]}, VerdictKind.YES, set()),
+        (
+            {"orders": [(1, 11)]},
+            {"orders": [(1, 10)], "payment": [(5, 1), (6, 1)]},
+            VerdictKind.YES,
+            {(1, 11)},
+        ),
+        ({"orders": [(2, 21)]}, {"orders": [(2, 20)]}, VerdictKind.YES, {(2, 21)}),
+    ],
+)
+def test_a_view_that_counts_matches_tells_whether_some_are_left(
+    counts: str, inserted: dict[str, Rows], deleted: dict[str, Rows], kind: VerdictKind, gained: set[Any]
+) -> None:
+    text, rows = COUNTED[counts]
+    name = "order_id" if counts == "per order" else "id"
+    columns = {**COLUMNS, "paid": {name: pa.int32(), "n": pa.int64()}}
+    views = {"unpaid": frame("unpaid", STORED["unpaid"]), "paid": frames.frame(columns, "paid", rows)}
+    program = PROGRAM[: PROGRAM.index("create view stray")] + f"create view paid as {text};"
+    made = selfmaint.build(program, views, engine="duckdb")
+    given = update(made, inserted, deleted)
+    assert made.check(given)["unpaid"].kind is kind
+    if kind is VerdictKind.YES:
+        change = made.maintain(given, strict=False).deltas["unpaid"]
+        assert rows_of(change.gained) == gained
+        assert rows_of(change.lost) == (
+            {(2, 20)} if "orders" in deleted and deleted["orders"] == [(2, 20)] else set()
+        )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select order_id, count(*) as n from payment group by order_id having count(*) > 1",
+        "select order_id, count(*) as n from payment where id > 5 group by order_id",
+        "select order_id, count(id) as n, sum(id) as s from payment where order_id > 0 group by order_id",
+        "select p.order_id, count(*) as n from payment p join customer c on c.id = p.id group by p.order_id",
+        "select order_id + 0 as order_id, count(*) as n from payment group by order_id + 0",
+    ],
+)
+def test_a_view_that_counts_some_of_them_does_not(text: str) -> None:
+    columns = {**COLUMNS, "paid": {"order_id": pa.int32(), "n": pa.int64(), "s": pa.int64()}}
+    rows: list[Any] = [(1, 2)]
+    if " as s" in text:
+        rows = [(1, 2, 11)]
+    else:
+        del columns["paid"]["s"]
+    views = {"unpaid": frame("unpaid", STORED["unpaid"]), "paid": frames.frame(columns, "paid", rows)}
+    program = PROGRAM[: PROGRAM.index("create view stray")] + f"create view paid as {text};"
+    made = selfmaint.build(program, views, engine="duckdb")
+    assert made.check(update(made, {}, {"payment": [(5, 1)]}))["unpaid"].kind is VerdictKind.UNDECIDED
