@@ -189,7 +189,7 @@ class UnmatchedRows:
                 continue
             (atom,) = core.body
             values = tuple(atom.terms[i] for i in self._places)
-            if any(test not in map(NullTest, values) for test in core.filters):
+            if any(test not in [NullTest(value) for value in values] for test in core.filters):
                 continue
             is_all = atom.predicate == self.anti.barred.reads[0] and len({*atom.terms}) == atom.arity
             by = [grouped.group_terms.get(i) for i in grouped.columns]

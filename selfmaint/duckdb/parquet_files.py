@@ -39,8 +39,12 @@ _READ_AS: dict[str, SqlType] = {
     "TIMESTAMP_S": ColumnType(TypeName.TIMESTAMP_NTZ),
     "TIMESTAMP_MS": ColumnType(TypeName.TIMESTAMP_NTZ),
     "TIMESTAMP_NS": ColumnType(TypeName.TIMESTAMP_NTZ),
+    "INT96": ColumnType(TypeName.TIMESTAMP),
 }
-"""Types of Parquet files that are read as others, which hold their values, but for nanoseconds."""
+"""Types of Parquet files that are read as others, which hold their values, but for nanoseconds.
+
+As the last one Spark writes instants by default, in UTC.
+"""
 
 _WHOLE = frozenset(
     ["TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"]
@@ -61,8 +65,8 @@ def parquet(database: Database, files: Sequence[Path], name: str) -> Relation:
         message = f"`{name}`: `{files[0]}` cannot be read as Parquet: {first_line(failure)}"
         raise input_error(Code.COLUMNS_DIFFER, message) from failure
     read_as = [
-        ANY if logical == "NullType()" else _READ_AS.get(kind, sql_type(kind))
-        for (_, logical, _), kind in zip(columns, types, strict=True)
+        ANY if stored == "NullType()" else _READ_AS.get(stored or "", _READ_AS.get(kind, sql_type(kind)))
+        for (_, stored, _), kind in zip(columns, types, strict=True)
     ]
     names = [f"c{i}" for i in range(len(types))]
     fine = [name for name, kind in zip(names, types, strict=True) if kind == "TIMESTAMP_NS"]
@@ -85,8 +89,8 @@ def _require_all_alike(files: Sequence[Path], name: str) -> None:
 
 
 def _columns(database: Database, file: Path) -> list[tuple[str, str | None, bool]]:
-    """The columns of a file: names, logical types, and whether they are made of others."""
-    query = "SELECT name, logical_type, coalesce(num_children, 0) FROM parquet_schema(?)"
+    """The columns of a file: names, logical types, or the physical one, and whether they are made of others."""
+    query = "SELECT name, coalesce(logical_type, type), coalesce(num_children, 0) FROM parquet_schema(?)"
     nodes = iter(database.run(query, [escaped(str(file))]))
 
     def passed(number: int) -> Iterator[tuple[str, str | None, bool]]:

@@ -42,6 +42,8 @@ IN_ORDER: Mapping[str, str] = {
 }
 """Small row groups, pages and dictionaries: what is looked up by the column of the order is found without reading
 much else. A dictionary is read whole for any of its values."""
+_TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
+"""By default these are in a type of which most other readers take instants for local times."""
 TIMESTAMP_OPTIONS = {
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
@@ -128,7 +130,13 @@ def write_files(frame: DataFrame, path: Path, format_: Format, order: str | None
 
 
 def _saved(frame: DataFrame, path: Path, kind: str, options: Mapping[str, str]) -> None:
-    frame.write.mode("errorifexists").options(**options).format(kind).save(f"file://{path.resolve()}")
+    settings = frame.sparkSession.conf
+    given = settings.get(_TIMESTAMPS, None)
+    settings.set(_TIMESTAMPS, "TIMESTAMP_MICROS")
+    try:
+        frame.write.mode("errorifexists").options(**options).format(kind).save(f"file://{path.resolve()}")
+    finally:
+        settings.unset(_TIMESTAMPS) if given is None else settings.set(_TIMESTAMPS, given)
 
 
 def _require_there(frame: DataFrame, path: Path, kind: str, rows: int) -> None:

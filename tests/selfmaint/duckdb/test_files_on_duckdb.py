@@ -143,6 +143,32 @@ def test_spark_reads_what_is_written_and_is_read_in_turn(
     assert sorted(map(repr, read(engine, tmp_path / f"other.{suffix}", wanted))) == sorted(map(repr, cut))
 
 
+def test_instants_as_spark_writes_them_by_default(
+    engine: DuckEngine, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """On Spark: what it writes itself, and what is written by a session of such settings."""
+    from selfmaint.spark import SparkEngine
+    from selfmaint.spark.formats import write_files
+
+    session = request.getfixturevalue("spark").newSession()
+    session.conf.set("spark.sql.parquet.outputTimestampType", "INT96")
+    spark = SparkEngine(session, near_values=0)
+    names, types = (
+        ("n", "at", "shown"),
+        (BIGINT, ColumnType(TypeName.TIMESTAMP), ColumnType(TypeName.TIMESTAMP_NTZ)),
+    )
+    rows = [(1, AT, WallClock(2024, 1, 2, 3)), (2, None, None)]
+    data = spark.load(rows, names, types)
+    data.write.parquet((tmp_path / "by_spark.parquet").as_uri())
+    write_files(data, tmp_path / "here.parquet", Format.PARQUET)
+    assert session.conf.get("spark.sql.parquet.outputTimestampType") == "INT96"
+    file = next((tmp_path / "here.parquet").glob("*.parquet"))
+    assert pq.read_schema(file).field("at").type == pa.timestamp("us", "UTC")
+    for name in ("by_spark", "here"):
+        found = read(engine, tmp_path / f"{name}.parquet", Expected("v", names, types))
+        assert sorted(found, key=repr) == sorted(rows, key=repr)
+
+
 def test_a_null_that_is_alone_in_its_row_is_a_row_of_json_and_none_of_csv(
     engine: DuckEngine, tmp_path: Path
 ) -> None:
