@@ -220,7 +220,7 @@ def _join(node: exp.Join) -> tuple[str, str] | None:
         hint = "write it as LEFT JOIN, the side that is kept first" if side == "RIGHT" else _FULL_HINT
         return f"{side} JOIN" if kind != "OUTER" else f"{side} OUTER JOIN", hint
     if kind not in ("", "INNER", "CROSS") and (side, kind) != ("LEFT", "OUTER"):
-        return f"{kind} JOIN", "an inner join with DISTINCT keeps the rows that have a partner"
+        return f"{kind} JOIN", f"write it as a condition with {'NOT EXISTS' if kind == 'ANTI' else 'EXISTS'}"
     if method not in ("", "NATURAL"):
         return f"{method} JOIN", "views over inner joins are analysed"
     return None

@@ -32,6 +32,7 @@ from datalog.sql.views.limits import (
     long_number,
     too_deep,
 )
+from datalog.sql.views.semi_join_syntax import with_exists
 
 _QUOTED = re.compile(
     r"""--[^\n]*|/\*.*?\*/|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|(?P<open>/\*|['"`])""", re.DOTALL
@@ -141,7 +142,7 @@ def statements(source: SqlText, problems: list[Diagnostic]) -> Iterator[Statemen
             if problem is not None:
                 problems.append(problem)
                 continue
-            tree = as_written(trees[0], source.text, chunk)
+            tree = with_exists(as_written(trees[0], source.text, chunk))
             yield Statement(tree, source.text[start:end], source, source.span(start, end))
 
 
