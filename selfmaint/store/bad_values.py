@@ -286,6 +286,14 @@ def placed(location: str, refused: str | None = None) -> tuple[Diagnostic, ...]:
     return ()
 
 
+_SPELLED = {
+    "nan": "NaN",
+    **dict.fromkeys(("inf", "infinity"), "Infinity"),
+    **dict.fromkeys(("-inf", "-infinity"), "-Infinity"),
+}
+"""Doubles that other programs write otherwise than Spark."""
+
+
 def _diagnostic(file: Path, reading: TextReading, found: BadValue) -> Diagnostic:
     length = len(found.text) if found.position and found.column is not None else 1
     place = Span(found.line, found.position or 1, length, str(file))
@@ -299,10 +307,13 @@ def _diagnostic(file: Path, reading: TextReading, found: BadValue) -> Diagnostic
             hint="correct the record",
         )
     declared = reading.types[found.column]
+    spelled = _SPELLED.get(found.text.lower().lstrip("+")) if declared.name.is_floating else None
     return Diagnostic(
         Code.COLUMNS_DIFFER,
         f"column `{found.column}` of `{reading.name}` is `{declared}`, which cannot hold `{text}`",
         place,
         f"not of type `{declared}`",
-        hint=f"correct the value, or declare `{found.column}` with another type",
+        hint=f"write it as `{spelled}`"
+        if spelled
+        else f"correct the value, or declare `{found.column}` with another type",
     )

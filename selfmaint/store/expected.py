@@ -144,6 +144,9 @@ def is_by_position(found: Sequence[str], expected: Expected) -> bool:
     return True
 
 
+_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "`|`"}
+
+
 def _differences(found: Sequence[str], expected: Sequence[str], *, extra_allowed: bool) -> Iterator[str]:
     missing = [name for name in expected if name not in found]
     more = [name for name in dict.fromkeys(found) if name not in expected and not INDEX.fullmatch(name)]
@@ -158,6 +161,9 @@ def _differences(found: Sequence[str], expected: Sequence[str], *, extra_allowed
 
 
 def _hint(found: Sequence[str], expected: Expected) -> str:
+    other = next((mark for mark in _SEPARATORS if len(found) == 1 and mark in found[0]), None)
+    if other is not None and len(expected.columns) > 1:
+        return f"a CSV file has commas between its columns, and this line has {_SEPARATORS[other]}: write it with `,`"
     renames = _renames(found, expected.columns)
     if not renames and not set(found) & set(expected.columns) and any(map(_NO_NAME.match, found)):
         return f"of a CSV file the first line names the columns: put `{','.join(expected.columns)}` above the rows"

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import pairwise
 from typing import Any
 
 from sqlglot import exp
@@ -228,6 +229,9 @@ def _beyond_limits(source: SqlText, chunk: list[Token]) -> Diagnostic | None:
             f"more than {MOST_DIGITS} digits",
             hint="a decimal has at most 38 digits, a double is written with an exponent: `1e40`",
         )
+    for one, other in pairwise(chunk):
+        if one.token_type is other.token_type is TokenType.COMMA:  # the parser passes over it
+            return _syntax(source, chunk, {"line": other.line, "col": other.col})
     deep = too_deep(chunk)
     return None if deep is None else _too_deep(source.span(deep.start, deep.end + 1))
 

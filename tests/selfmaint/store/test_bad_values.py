@@ -106,6 +106,23 @@ def test_several_bad_values_are_found_up_to_a_limit(tmp_path: Path) -> None:
     assert [(value.line, value.text) for value in found] == [(2, "x"), (4, "y")]
 
 
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("nan", "write it as `NaN`"),
+        ("+inf", "write it as `Infinity`"),
+        ("-infinity", "write it as `-Infinity`"),
+        ("none", "correct the value, or declare `x` with another type"),
+    ],
+)
+def test_doubles_as_others_write_them(text: str, hint: str, tmp_path: Path) -> None:
+    file = tmp_path / "v.csv"
+    file.write_text(f"x\n{text}\n")
+    remember(str(file), TextReading("v", {"x": ColumnType(TypeName.DOUBLE)}, Format.CSV))
+    (found,) = placed(str(file))
+    assert found.hint == hint
+
+
 def test_of_what_cannot_be_read_here_nothing_is_said(tmp_path: Path) -> None:
     file = tmp_path / "v.csv"
     assert bad_values(file, TYPES, is_json=False, limit=1) == ()

@@ -28,6 +28,11 @@ def expected(*names: str, naming: str | None = None) -> Expected:
             "`a`, `b` missing; `7`, `x` not expected",
             "of a CSV file the first line names the columns: put `a,b` above the rows",
         ),
+        (
+            ["a;b"],
+            "`a`, `b` missing; `a;b` not expected",
+            "a CSV file has commas between its columns, and this line has semicolons: write it with `,`",
+        ),
         ([], "`a`, `b` missing", "store these columns, or correct the declaration"),
     ],
 )

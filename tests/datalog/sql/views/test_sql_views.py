@@ -341,6 +341,11 @@ def test_all_errors_of_all_statements_come_at_once() -> None:
     assert set(codes) == {Code.SQL_UNKNOWN_COLUMN, Code.SQL_SYNTAX, Code.UNKNOWN_RELATION}
 
 
+def test_two_commas_are_one_too_many() -> None:
+    with pytest.raises(ProgramError, match="at `,`"):
+        read("create view v as select id,, name from customer;")
+
+
 def test_a_query_without_a_name_is_called_like_its_text() -> None:
     found = read_sql([SqlText(TABLES, "t.sql"), SqlText("select name from customer", "views/names.sql")])
     assert [one.name for one in found.views] == ["names"]
