@@ -31,10 +31,9 @@ def of_unions(catalog: Catalog, audit: Audit) -> Audit:
     found: dict[str, list[ViewAudit]] = {}
     for one in audit.views:
         found.setdefault(catalog.whole(one.view.name), []).append(one)
-    views = (
-        its[0] if name not in catalog.unions else _joined(catalog, name, its) for name, its in found.items()
-    )
-    return Audit(catalog, audit.known, tuple(views))
+    if not catalog.unions:
+        return audit
+    return Audit(catalog, audit.known, tuple(_joined(catalog, name, its) for name, its in found.items()))
 
 
 def of_shown_rows(audit: Audit, shown: Mapping[str, str | None]) -> Audit:
