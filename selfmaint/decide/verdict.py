@@ -339,8 +339,12 @@ def copies_of(names: Iterable[str]) -> str:
     >>> copies_of(["r", "s t"])
     '`SELECT * FROM r`, `SELECT * FROM `s t``'
     """
-    quoted = (name if name.isidentifier() else f"`{name.replace('`', '``')}`" for name in names)
-    return ", ".join(f"`SELECT * FROM {name}`" for name in quoted)  # noqa: S608 - to be read, not run
+    return ", ".join(f"`SELECT * FROM {sql_name(name)}`" for name in names)  # noqa: S608 - to be read, not run
+
+
+def sql_name(name: str) -> str:
+    """A name as SQL writes it."""
+    return name if name.isidentifier() else f"`{name.replace('`', '``')}`"
 
 
 def folded(reasons: Iterable[str]) -> Sequence[str]:

@@ -207,6 +207,11 @@ class Catalog:
         return tuple(found)
 
     @cached_property
+    def is_in_sql(self) -> bool:
+        """Whether some view is written in SQL."""
+        return any(getattr(view.definition, "text", None) for view in self.views)
+
+    @cached_property
     def is_constrained(self) -> bool:
         """Whether some relation has a key, a unique constraint or a foreign key."""
         return any(relation.unique or relation.references for relation in self.relations.values())

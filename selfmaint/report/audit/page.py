@@ -28,7 +28,7 @@ from selfmaint.report.audit.words import (
     flip_text,
     loss_lines,
     needs_text,
-    proposal_text,
+    proposal_lines,
     reason,
 )
 from selfmaint.warehouse.catalog import Catalog
@@ -317,7 +317,7 @@ def _proposal(catalog: Catalog, proposal: Proposal) -> Markup:
     )
     return tag(
         "div",
-        tag("pre", tag("code", proposal_text(proposal))),
+        tag("pre", tag("code", "\n".join(proposal_lines(catalog, proposal)))),
         tag("details", tag("summary", about), tag("pre", tag("code", _sql(catalog, proposal)))),
     )
 

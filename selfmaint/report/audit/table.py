@@ -57,7 +57,7 @@ def audit_parts(report: AuditReport) -> Iterator[RenderableType]:
                 yield from (cell(f"  {line}") for line in example_lines(outcome.example))
             for number, advice in enumerate((a for a in report.advice if a.view == its.view.name), 1):
                 yield cell(f"  to add, {number}:", "bold")
-                yield from (cell(f"    {line}") for line in advice_lines(advice))
+                yield from (cell(f"    {line}") for line in advice_lines(report.audit.catalog, advice))
             mine = [one for one in report.helpers if one.of == its.view.name]
             if mine:
                 yield cell(f"  {HELPERS if mine[0].name in report.audit.catalog.helpers else HELPED}")

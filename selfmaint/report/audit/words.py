@@ -13,7 +13,9 @@ from selfmaint.audit.example import Always, Depends, Example, Outcome, Unclear
 from selfmaint.audit.matrix import Line
 from selfmaint.audit.needs import Loss, Need
 from selfmaint.audit.proposals import NewForeignKey, NewKey, NewView, Proposal
+from selfmaint.decide.verdict import sql_name
 from selfmaint.report.values import shown_row
+from selfmaint.warehouse.catalog import Catalog
 
 MARKS = {"always": "✓", "depends": "?", "never": "✗", "undecided": "…"}
 """A sign for each verdict, so that colour is not the only one."""
@@ -52,6 +54,34 @@ def proposal_text(proposal: Proposal) -> str:
             )
         case NewView(rule=rule):
             return show(rule)
+        case _:
+            assert_never(proposal)
+
+
+def proposal_lines(catalog: Catalog, proposal: Proposal) -> Iterator[str]:
+    """A proposal in the language that the views are written in."""
+    if not catalog.is_in_sql:
+        yield proposal_text(proposal)
+        return
+    from selfmaint.api.confirming import proposal_sql  # noqa: PLC0415 - which loads what reads SQL
+
+    def listed(names: tuple[str, ...]) -> str:
+        return ", ".join(map(sql_name, names))
+
+    match proposal:
+        case NewKey(relation, columns):
+            kind = "UNIQUE" if catalog.relations[relation].keys else "PRIMARY KEY"
+            yield f"CREATE TABLE {sql_name(relation)} (..., {kind} ({listed(columns)}))"
+        case NewForeignKey(relation, columns, target, others):
+            what = f"FOREIGN KEY ({listed(columns)}) REFERENCES {sql_name(target)} ({listed(others)})"
+            yield f"CREATE TABLE {sql_name(relation)} (..., {what})"
+        case NewView():
+            name = sql_name(proposal.rule.head.predicate.name)
+            if proposal.is_copy:
+                yield f"CREATE VIEW {name} AS SELECT * FROM {sql_name(proposal.relation)}"  # noqa: S608 - to be read, not run
+            else:
+                yield f"CREATE VIEW {name} AS"
+                yield from proposal_sql(catalog, proposal).splitlines()
         case _:
             assert_never(proposal)
 
@@ -113,9 +143,9 @@ def _rows_text(relations: Mapping[str, Collection[Row]]) -> str:
     )
 
 
-def advice_lines(advice: Advice) -> Iterator[str]:
+def advice_lines(catalog: Catalog, advice: Advice) -> Iterator[str]:
     """What to add, and what it does."""
-    yield from (proposal_text(proposal) for proposal in advice.proposals)
+    yield from (line for proposal in advice.proposals for line in proposal_lines(catalog, proposal))
     yield effect_text(advice)
 
 

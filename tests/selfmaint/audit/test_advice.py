@@ -16,7 +16,7 @@ from selfmaint.audit.changes import Change, Kind, changes_of
 from selfmaint.audit.example import Always
 from selfmaint.audit.proposals import NewForeignKey, NewKey, NewView, with_proposals
 from selfmaint.audit.search import Search
-from selfmaint.report.audit.words import proposal_text
+from selfmaint.report.audit.words import proposal_lines, proposal_text
 from selfmaint.warehouse.catalog import Catalog, catalog
 from selfmaint.warehouse.situation import Situation
 
@@ -137,3 +137,36 @@ def test_keys_are_proposed_and_no_copy_of_rows_that_have_no_numbers() -> None:
     given = catalog_of(text)
     proposed = {one for advice in advised(Search(given, EFFECTIVE)) for one in advice.proposals}
     assert proposed == {NewKey("r", ("x",)), NewKey("s", ("y",))}
+
+
+def test_advice_on_views_in_sql_is_in_sql() -> None:
+    given = catalog_of(
+        """create table `or der` (id int not null, kind string not null, n int not null);
+        create table line (id int not null primary key, `or der` int not null);
+        create view v as select o.id, l.id as line, o.n from `or der` o
+            join line l on l.`or der` = o.id where o.kind = 'x';
+        """
+    )
+    told = [
+        *proposal_lines(given, NewKey("or der", ("id",))),
+        *proposal_lines(given, NewKey("line", ("or der",))),
+        *proposal_lines(given, NewForeignKey("line", ("or der",), "or der", ("id",))),
+    ]
+    assert told == [
+        "CREATE TABLE `or der` (..., PRIMARY KEY (id))",
+        "CREATE TABLE line (..., UNIQUE (`or der`))",
+        "CREATE TABLE line (..., FOREIGN KEY (`or der`) REFERENCES `or der` (id))",
+    ]
+    views = {
+        text
+        for advice in advised(Search(given, EFFECTIVE))
+        for proposal in advice.proposals
+        if isinstance(proposal, NewView)
+        for text in [" ".join(proposal_lines(given, proposal))]
+    }
+    assert views
+    made = catalog_of(
+        "create table `or der` (id int, kind string, n int); create table line (id int, `or der` int);"
+        + ";".join(views)
+    )
+    assert all(view.is_decided for view in made.views)
