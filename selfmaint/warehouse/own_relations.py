@@ -31,26 +31,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice, product
 
 from datalog.graphs import components
 from datalog.model import (
     Atom,
-    Constant,
+    Condition,
     Literal,
     Predicate,
     Term,
     Variable,
     apply_literal,
     expression_variables,
+    map_condition,
     variables_of,
 )
 from datalog.rewrite import alternatives
-from selfmaint.warehouse.base_relations import BaseRelation, certain_variables, determined_terms
+from selfmaint.warehouse.base_relations import BaseRelation, determined_terms
 from selfmaint.warehouse.catalog import Catalog
 from selfmaint.warehouse.constraints import Reference
-from selfmaint.warehouse.cores import projected
+from selfmaint.warehouse.over_own_relations import over, with_implied
 from selfmaint.warehouse.views import GroupedView, Outside, View
 
 _MOST_MATCHES = 8
@@ -71,6 +72,7 @@ class OwnRelation:
         kept: the columns that it has, in order.
         tests: what its rows satisfy, of a projection: one of these conjunctions, over `X0`, `X1`, ... for the base
             relation's columns.
+        selected: the conditions of the view that its rows satisfy, in words; what it is made of does not change.
     """
 
     relation: BaseRelation
@@ -78,11 +80,12 @@ class OwnRelation:
     equal: tuple[tuple[_Place, ...], ...]
     kept: tuple[_Place, ...]
     tests: tuple[tuple[Literal, ...], ...] = ((),)
+    selected: frozenset[str] = frozenset()
 
     @property
     def is_whole(self) -> bool:
         """Whether each row of what it is made of gives one."""
-        return self.tests == ((),)
+        return self.tests == ((),) and not self.selected
 
     def atom(self, subgoals: Sequence[Atom]) -> Atom:
         """Its row that rows of the base relations give."""
@@ -146,9 +149,7 @@ def own_schema(
 
     def moved(view: View) -> View:
         work = _work(catalog, view, changed) if view.name in names else None
-        return (
-            _with_implied(view, made) if work is None else _over(work.view, work.body_over(made), relations)
-        )
+        return with_implied(view, made) if work is None else over(work.view, work.body_over(made), relations)
 
     views = tuple(map(moved, catalog.views))
     changing = {own.of[0]: own for own in made if own.of[0] in changed}
@@ -158,7 +159,41 @@ def own_schema(
 def _work(catalog: Catalog, view: View, changed: Collection[str]) -> _Work | None:
     if not isinstance(view, GroupedView) or view.unchanging or view.core.limitation is not None:
         return None
-    return _Work(catalog, view, frozenset(changed), view.core.body, _used(view))
+    block, asked = view.grouped.block, dict[int, set[str]]()
+    filters = []
+    for condition in block.filters:
+        at = _asks_of(view, condition, changed)
+        if at is None:
+            filters.append(condition)
+            continue
+        terms = {
+            v: Variable(f"X{view.core.body[at].terms.index(t)}")
+            for v, t in view.grouped.terms.items()
+            if t in view.core.body[at].terms
+        }
+        asked.setdefault(at, set()).add(repr(_named(condition, terms)))
+    view = replace(view, grouped=replace(view.grouped, block=replace(block, filters=tuple(filters))))
+    return _Work(catalog, view, frozenset(changed), view.core.body, _used(view), asked)
+
+
+def _named(condition: Condition, terms: Mapping[Variable, Variable]) -> Condition:
+    return map_condition(lambda one: terms.get(one) if isinstance(one, Variable) else None, condition)
+
+
+def _asks_of(view: GroupedView, condition: Condition, changed: Collection[str]) -> int | None:
+    """The subgoal that a condition is on, of a relation that does not change and stands once; None if there is none."""
+    times = Counter(atom.predicate.name for atom in view.core.body)
+    terms = {view.grouped.terms[v] for v in expression_variables([condition])}
+    return next(
+        (
+            i
+            for i, atom in enumerate(view.core.body)
+            if terms.issubset(atom.terms)
+            and times[atom.predicate.name] == 1
+            and atom.predicate.name not in changed
+        ),
+        None,
+    )
 
 
 def _used(view: GroupedView) -> frozenset[Term]:
@@ -181,6 +216,7 @@ class _Work:
     changed: frozenset[str]
     body: tuple[Atom, ...]
     used: frozenset[Term]
+    asked: Mapping[int, Collection[str]]
     groups: list[tuple[int, ...]] = field(init=False)
     internal: frozenset[Term] = field(init=False)
 
@@ -222,7 +258,11 @@ class _Work:
     @property
     def counts_copies(self) -> bool:
         """Whether it matters how many matches a row of the view has."""
-        return self.view.limitation is None or self.view.limitation.kind is not Outside.PROJECTION
+        limitation = self.view.limitation
+        is_set = not (self.view.is_counted or self.view.grouped.measures)
+        return limitation is None or not (
+            limitation.kind is Outside.PROJECTION or (limitation.kind is Outside.COMPUTED and is_set)
+        )
 
     def _needed(self, i: int) -> Iterator[tuple[int, Term]]:
         """The columns of a subgoal that the view needs, apart from those that only a join needs."""
@@ -235,6 +275,8 @@ class _Work:
     def _projection(self, relation: BaseRelation, needed: Collection[int]) -> OwnRelation | None:
         """Some columns of a base relation, with a key; None if it changes and condition 1 does not hold."""
         every = relation.with_key(needed)
+        if needed and not self.counts_copies and relation.name not in self.changed:
+            every = tuple(sorted(needed))
         if every is None:
             if relation.name in self.changed:
                 return None
@@ -244,7 +286,10 @@ class _Work:
 
     def _selected(self, own: OwnRelation) -> OwnRelation:
         """A projection with those rows alone that the view's conditions let through, if it changes."""
-        its = [atom for atom in self.body if atom.predicate.name == own.of[0]]
+        places = [i for i, atom in enumerate(self.body) if atom.predicate.name == own.of[0]]
+        its = [self.body[i] for i in places]
+        if not self.asked.keys().isdisjoint(places):
+            return replace(own, selected=frozenset(self.asked[places[0]]))
         if own.of[0] not in self.changed or len(its) > 1:
             return own
         columns: dict[Term, Variable] = {t: Variable(f"X{p}") for p, t in enumerate(its[0].terms)}
@@ -257,8 +302,8 @@ class _Work:
         found = alternatives(tests)
         if found is None:
             return own
-        places = {v: columns[terms[v]] for v in expression_variables(tests)}
-        return replace(own, tests=tuple(tuple(apply_literal(places, li) for li in each) for each in found))
+        values = {v: columns[terms[v]] for v in expression_variables(tests)}
+        return replace(own, tests=tuple(tuple(apply_literal(values, li) for li in each) for each in found))
 
     def _join(self, group: Sequence[int]) -> OwnRelation:
         """A join of base relations that do not change."""
@@ -279,9 +324,11 @@ class _Work:
             kept |= key
         name = "+".join(relation.name for relation in its) + f"#{min(group)}"
         found = tuple(tuple(places) for places in equal.values())
-        return self._relation(
+        made = self._relation(
             name, its, found, tuple(sorted(kept)), None if root is None else its[root], root or 0
         )
+        asked = (f"{n}: {one}" for n, i in enumerate(group) for one in self.asked.get(i, ()))
+        return replace(made, selected=frozenset(asked))
 
     def _relation(
         self,
@@ -348,36 +395,3 @@ def _root(atoms: Sequence[Atom], relations: Sequence[BaseRelation], internal: Co
     return next(
         (i for i, a in enumerate(met) if determined_terms(a.terms, met, by_name).issuperset(every)), None
     )
-
-
-def _over(view: GroupedView, body: tuple[Atom, ...], relations: Mapping[str, BaseRelation]) -> View:
-    """The view with a core of another body."""
-    left = frozenset(variables_of(body))
-    certain = certain_variables(body, relations)
-    if view.limitation is not None and view.limitation.kind is Outside.PROJECTION:
-        own = {f.name: getattr(view, f.name) for f in fields(View)}
-        plain = replace(View(**own), body=body, not_null=view.not_null & left, certain=certain)
-        if left.issubset(view.head.terms):
-            return replace(plain, limitation=None)
-        return projected(plain, relations)
-    core = view.core
-    places = [i for i, term in enumerate(core.head.terms) if isinstance(term, Constant) or term in left]
-    written, head = (replace(h, terms=tuple(h.terms[i] for i in places)) for h in (core.rule.head, core.head))
-    less = replace(core, head=head, body=body, not_null=core.not_null & left, certain=certain)
-    less = replace(less, rule=replace(core.rule, head=written))
-    terms = {v: t for v, t in view.grouped.terms.items() if isinstance(t, Constant) or t in left}
-    return replace(view, core=less, grouped=replace(view.grouped, terms=terms))
-
-
-def _with_implied(view: View, made: Sequence[OwnRelation]) -> View:
-    """Another view, with what its body implies of the relations."""
-
-    def extended(one: View) -> View:
-        never_null = one.not_null | one.certain
-        more = (atom for own in made for atom in own.implied(one.body, never_null))
-        return replace(one, body=tuple(dict.fromkeys([*one.body, *more])))
-
-    if isinstance(view, GroupedView):
-        view = replace(view, core=extended(view.core))
-    is_one_rule = view.limitation is None or view.limitation.kind is Outside.PROJECTION
-    return extended(view) if is_one_rule and view.body else view

@@ -295,7 +295,14 @@ def _summed_up(random: Random) -> str:
 def _exists(word: str) -> Callable[[Random], str]:
     def made(random: Random) -> str:
         on = random.choice(
-            ["s.f = r.b", "s.f = r.b", "s.d = r.b", "s.d = r.b and s.e > 1", "s.f = r.b and s.e = r.c"]
+            [
+                *("s.f = r.b", "s.f = r.b", "s.d = r.b", "s.d = r.b and s.e > 1", "s.f = r.b and s.e = r.c"),
+                *(
+                    "s.d = r.a and s.e is null",
+                    "s.d = r.b and s.e in (1, 2)",
+                    "s.d = r.a and (s.e = 1 or s.f > 1)",
+                ),
+            ]
         )
         more = f" and {_condition(random, 'r.')}" if random.random() < 0.2 else ""
         return f"select {_items(random, 'a', 'b', 'c')} from r where {word}exists (select 1 from s where {on}){more}"
