@@ -22,7 +22,7 @@ from selfmaint.warehouse.base_relations import variable_types
 from selfmaint.warehouse.catalog import Catalog
 from tests.effort import effort
 
-TABLE = """create table o (id int not null primary key, k string not null, n int not null, m int,
+TABLE = """create table o (id int not null primary key, k string, n int not null, m int,
     d decimal(10,2) not null, e decimal(8,3), b bigint, day date not null);"""
 DAYS = [f"2026-0{month}-1{day}" for month in (1, 2) for day in (3, 8)]
 TYPES = {
@@ -98,7 +98,7 @@ def union(random: Random) -> str:
 def row(random: Random, key: int) -> Row:
     return (
         key,
-        random.choice("xy"),
+        random.choice(["x", "y", None]),
         random.choice([1, 2, 3]),
         random.choice([None, 1, 5, -5]),
         Decimal(random.choice(["1.00", "2.25", "-1.00", "99999999.99", "0.01"])),
@@ -111,7 +111,7 @@ def row(random: Random, key: int) -> Row:
 def arrow(rows: Iterable[Row]) -> pa.Table:
     columns = list(zip(*sorted(rows, key=repr), strict=True)) or [()] * len(TYPES)
     arrays = [
-        pa.array(values).cast(kind) if name == "day" else pa.array(values, kind)
+        pa.array(values, pa.string()).cast(kind) if name == "day" else pa.array(values, kind)
         for (name, kind), values in zip(TYPES.items(), columns, strict=True)
     ]
     return pa.Table.from_arrays(arrays, list(TYPES))
