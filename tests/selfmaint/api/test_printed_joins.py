@@ -55,6 +55,11 @@ VIEWS = {
         (select region as k, count(*) as m from customer group by region) b on a.k = b.k""",
     "means": """select customer, count(*) as k, sum(total) as s, sum(total) / count(*) as m
         from orders group by customer""",
+    "in other words": """select customer, cast(count(*) as int) as k, cast(sum(total) as decimal(20,1)) as s,
+        round(avg(total), 1) as m, sum(total) - sum(id) as d from orders group by customer""",
+    "model in other words": """select c.id, cast(coalesce(h.k, 0) as int) as k, cast(h.s as decimal(20,2)) as s
+        from customer c left join (select customer, count(*) as k, sum(total) as s from orders group by customer) h
+        on h.customer = c.id""",
     "no lines": """select id, customer, total from orders o
         where not exists (select 1 from line l where l.orders = o.id)""",
     "small": """select o.id, o.total from orders o where o.total > 1 and o.id not in
