@@ -285,6 +285,8 @@ def is_some(value: Expression, known: Callable[[Variable], bool]) -> bool:
             return any(is_some(one, known) for one in arguments)
         case Arithmetic("+" | "-" | "*", left, right):
             return is_some(left, known) and is_some(right, known)
+        case Minus(operand):
+            return is_some(operand, known)
         case Cast(operand, kind, safe=False) if kind.name.is_integer:
             return is_some(operand, known)
         case Case(branches, otherwise):

@@ -229,10 +229,9 @@ class OuterJoin:
         columns: for each of its columns, the 0-based column of the view that it is.
         sides: what is joined, in order: a side may join with those before it.
         computed: the view's columns that show no column of the kept side or of what is joined as it is: computed from
-            these, or from one of the kept side at their own place, which they tell.
+            these, or from one at their own place, which they tell.
         key: of `columns` those that tell the rows of the kept side apart; sides have these; none where all do.
         full: of a FULL JOIN, in which the one side is alone, and not what it and the kept one have in common.
-        otherwise: the columns that the view shows as another type, which holds the same numbers.
     """
 
     kept: ViewDefinition
@@ -241,7 +240,6 @@ class OuterJoin:
     computed: tuple[ComputedColumn, ...] = ()
     key: tuple[int, ...] = ()
     full: FullJoin | None = None
-    otherwise: frozenset[int] = frozenset()
 
     @property
     def parts(self) -> tuple[tuple[ViewDefinition, tuple[int, ...]], ...]:

@@ -58,11 +58,13 @@ class Branch:
         name: what it is called as a view: the whole's name with its number.
         selection: its rows as a definition over the stored ones: of a union's rule those that are no other rule's.
         fits: what holds of the stored rows selected, as literals over their columns, `column(0)` and so on.
+        shown: what the whole has for its rows, over its own columns; none if these as they are.
     """
 
     name: str
     selection: ViewDefinition
     fits: tuple[Literal, ...]
+    shown: tuple[Expression, ...] = ()
 
 
 def column(number: int) -> Variable:

@@ -8,6 +8,7 @@ from datalog.model import Predicate, Version
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided, Verdict, Verdicts
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.maintain import Delta
+from selfmaint.warehouse.branches import as_shown
 from selfmaint.warehouse.catalog import Catalog
 from selfmaint.warehouse.computed_columns import completed
 from selfmaint.warehouse.outer_joins import recombined
@@ -59,14 +60,32 @@ def deltas_of_unions(
         if name in catalog.outer:
             found[name] = _recombined(catalog, engine, facts, name, deltas)
             continue
-        its = [deltas[part] for part in parts]
         if name not in catalog.unions:
-            found[name] = its[0]
+            (found[name],) = (deltas[part] for part in parts)
             continue
+        its = _as_shown(catalog, engine, name, {part: deltas[part] for part in parts})
         stored = facts.relations[catalog.view(name).predicate]
         sides = ([one.gained for one in its], [one.lost for one in its])
         gained, lost = (engine.keep(engine.like(engine.union(side), stored)) for side in sides)
         found[name] = Delta(gained, lost)
+    return found
+
+
+def _as_shown(
+    catalog: Catalog, engine: Engine[D], name: str, deltas: Mapping[str, Delta[D]]
+) -> list[Delta[D]]:
+    """The changes of branches, with what the union shows of them: casts that a number does not fit are errors."""
+    found = []
+    for branch, part in catalog.unions[name].items():
+        change = deltas[part.name]
+        if branch.shown:
+            rows = Predicate(part.name, Version.STEP)
+            made, types = as_shown(branch, part, rows, catalog.relations)
+            sides = (change.gained, change.lost)
+            change = Delta(
+                *(engine.evaluate_view(made, Facts({rows: engine.keep(side)}), types) for side in sides)
+            )
+        found.append(change)
     return found
 
 

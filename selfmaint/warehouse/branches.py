@@ -12,6 +12,7 @@ from datalog.analysis.types import common_type
 from datalog.model import (
     ANY,
     Aggregate,
+    Atom,
     Block,
     Cast,
     ColumnType,
@@ -20,6 +21,7 @@ from datalog.model import (
     Program,
     Rule,
     ViewDefinition,
+    block,
     expressed_by,
 )
 from datalog.rewrite.branches import Branch, branches, branches_of_queries, column
@@ -69,11 +71,16 @@ def queries_apart(
         if not are_decided or not isinstance(definition, ViewDefinition):
             continue
         own = [_types(part, relations) for part in parts]
-        kinds = _stored_types([_over_columns(one) for one in definition.blocks], own)
+        shown = [_over_columns(one) for one in definition.blocks]
+        kinds = _stored_types(shown, own)
         if kinds is not None:
             found[name] = {
-                _read_as(branch, types, kinds): as_part_of(part, views[name], number, views[name].columns)
-                for number, (branch, part, types) in enumerate(zip(its, parts, own, strict=True), 1)
+                _read_as(branch, values, types, kinds): as_part_of(
+                    part, views[name], number, views[name].columns
+                )
+                for number, (branch, part, values, types) in enumerate(
+                    zip(its, parts, shown, own, strict=True), 1
+                )
             }
     return found
 
@@ -109,8 +116,13 @@ def _stored_types(
     return kinds
 
 
-def _read_as(branch: Branch, own: Sequence[ColumnType | None], stored: Sequence[ColumnType | None]) -> Branch:
-    """The branch, with its rows in its own types."""
+def _read_as(
+    branch: Branch,
+    shown: Sequence[Expression],
+    own: Sequence[ColumnType | None],
+    stored: Sequence[ColumnType | None],
+) -> Branch:
+    """The branch, with its rows in its own types, and what the union shows of them."""
     (one,) = branch.selection.blocks
     outputs = [
         value
@@ -118,9 +130,18 @@ def _read_as(branch: Branch, own: Sequence[ColumnType | None], stored: Sequence[
         else Cast(value, kind)
         for value, kind, its in zip(one.outputs, own, stored, strict=True)
     ]
-    return replace(
-        branch, selection=replace(branch.selection, blocks=(replace(one, outputs=tuple(outputs)),))
-    )
+    selection = replace(branch.selection, blocks=(replace(one, outputs=tuple(outputs)),))
+    is_as_it_is = all(value == column(i) for i, value in enumerate(shown))
+    return replace(branch, selection=selection, shown=() if is_as_it_is else tuple(shown))
+
+
+def as_shown(
+    branch: Branch, part: View, rows: Predicate, relations: Mapping[str, BaseRelation]
+) -> tuple[ViewDefinition, Mapping[Predicate, tuple[ColumnType, ...]]]:
+    """What a union has for rows of a branch that shows them otherwise, with the types of these by their predicate."""
+    atom = Atom(rows, tuple(column(i) for i in range(len(branch.shown))))
+    made = ViewDefinition(part.name, part.columns, (block(part.name, 0, [atom], branch.shown),))
+    return made, {rows: tuple(kind or ANY for kind in _types(part, relations))}
 
 
 def _types(part: View, relations: Mapping[str, BaseRelation]) -> tuple[ColumnType | None, ...]:

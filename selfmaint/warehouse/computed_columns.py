@@ -10,7 +10,8 @@ Conditions of soundness:
 
 1. A computed column has, of the groups' columns and aggregates, only what others show, or one aggregate that it tells:
    casts and roundings around it lose no digit; or it is an average, of which others show the sum and the number. What
-   is stored of such an average is never used: it is divided anew.
+   is stored of such an average is never used: it is divided anew. No double is cast to what is none, which not
+   every engine does as Spark.
 2. What it has is written in one way: no doubles but averages, of which 0.0 and -0.0 may both be stored.
 3. The types of the columns that it is computed from are known: the digits of decimals depend on them.
 """
@@ -43,6 +44,7 @@ from datalog.model import (
     block,
     expressed_by,
     expression_variables,
+    walk,
 )
 from datalog.rewrite.branches import column
 from selfmaint.warehouse.base_relations import BaseRelation, variable_types
@@ -112,26 +114,45 @@ def told_columns(
         By column; None if one of them is not told.
     """
     groups = kept.shown_groups or kept
-    others = [one for one in outer.computed if one.place in outer.columns]
-    types, averages = column_types(outer, relations), []
-    found: dict[int, Expression] = {i: Cast(column(i), types[column(i)] or ANY) for i in outer.otherwise}
-    if not others or not isinstance(groups, GroupedView):
-        return None if others else found
+    types, values = column_types(outer, relations), {one.place: one.value for one in outer.computed}
     known = {variable: kind for variable, kind in types.items() if kind is not None}
-    for one in others:
-        place = column(one.place)
-        if place in known and inside(one.value) == place and is_lossless(one.value, known):
-            found[one.place] = Cast(place, known[place])
+    found: dict[int, Expression] = {}
+    averages = []
+    for place in sorted(values.keys() & {*outer.plain}):
+        its = column(place)
+        is_of_side = place not in outer.columns  # of these the reader knows
+        if its in known and (
+            is_of_side or (inside(values[place]) == its and is_lossless(values[place], known))
+        ):
+            found[place] = Cast(its, known[its])
         else:
-            averages.append(one.place)
+            averages.append(place)
+    if not averages:
+        return found
+    if not isinstance(groups, GroupedView) or not {*averages} <= {*outer.columns}:
+        return None
     for average in averages:
         at, kind = outer.columns.index(average), types[column(average)]
         parts = _parts(groups, at)
-        if kind is None or parts is None or at in groups.grouped.alone:
+        if (
+            kind is None
+            or parts is None
+            or at in groups.grouped.alone
+            or _casts_doubles(values[average], known)
+        ):
             return None
         total, number = (found.get(i, column(i)) for i in (outer.columns[part] for part in parts))
         found[average] = Cast(Arithmetic("/", total, Call("nullif", (number, Constant(0)))), kind)
     return found
+
+
+def _casts_doubles(value: Expression, types: Mapping[Variable, ColumnType]) -> bool:
+    for part in walk(value):
+        if isinstance(part, Cast) and not part.type.name.is_floating:
+            kind = expression_type(part.operand, types)
+            if kind is None or kind.name.is_floating:
+                return True
+    return False
 
 
 def _parts(view: GroupedView, average: int) -> tuple[int, int] | None:

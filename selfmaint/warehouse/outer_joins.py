@@ -140,7 +140,7 @@ def with_other_digits(name: str, outer: OuterJoin) -> Iterator[Rule]:
         for i, what in whats.items()
         if isinstance(what, Aggregate) and what.function is AggregateFunction.AVG
     }
-    told = ({one.place for one in outer.computed} & whats.keys() - averages) | outer.otherwise
+    told = {one.place for one in outer.computed} & {*outer.plain} - averages
     tests = {outer.kept.name: (), **{side.definition.name: (side.told,) for side in outer.sides}}
     for part, places in outer.parts:
         if not told.isdisjoint(places):

@@ -199,10 +199,12 @@ class _Reading:
                 computed.append(ComputedColumn(i, name, value))
             elif of[i] is None:
                 raise NotToldError(f"show what `{name}` is computed from in columns of their own")
-        otherwise = frozenset(
-            i for i, _, _, _, _ in shown if its.as_shown(whats[i], outputs[i], column(i)) != column(i)
-        )
-        return OuterJoin(kept, places, tuple(sides), tuple(computed), key, otherwise=otherwise)
+        computed += [
+            ComputedColumn(i, names[i], value)
+            for i, whole, plain, _, _ in shown
+            if (value := its.as_shown(whole, plain, column(i))) != column(i)
+        ]
+        return OuterJoin(kept, places, tuple(sides), tuple(computed), key)
 
     def _side(
         self,

@@ -19,9 +19,10 @@ from datalog.model import (
     Aggregate,
     AggregateFunction,
     Atom,
-    Cast,
+    Call,
     Compared,
     Condition,
+    Constant,
     Expression,
     IsNull,
     Term,
@@ -247,9 +248,19 @@ class Sides:
         return sources[0].alias[0] if len(sources) == 1 and sources[0].alias else str(number)
 
     def as_shown(self, whole: Expression, plain: Expression, place: Expression) -> Expression:
-        """A column that shows `whole`, given the place of `plain`, which is the same but for its type."""
-        kinds = [self.reader.variables.type_of(one) for one in (whole, plain)]
-        return place if kinds[0] is None or kinds[0] == kinds[1] else Cast(place, kinds[0])
+        """A column that shows `whole`, given the place of `plain`: that, perhaps with casts and roundings around.
+
+        Raises:
+            NotToldError: it is written otherwise.
+        """
+        found = expressed_by(whole, {repr(plain): place}) or expressed_by(whole, {repr(inside(whole)): place})
+        match found:
+            case None:
+                raise NotToldError("cast and round outside of `coalesce`")
+            case Call("coalesce", (one, Constant())) if one == place:  # it holds what stands for null
+                return place
+            case _:
+                return found
 
     def has_some(self, value: Expression, number: int) -> bool:
         """Whether a value over columns of a side is null in no row that has a partner."""

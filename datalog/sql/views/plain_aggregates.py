@@ -37,8 +37,9 @@ from datalog.model import (
 from datalog.sql.views.scope import Draft, Variables
 
 _BIGINT, _DATE = ColumnType(TypeName.BIGINT), ColumnType(TypeName.DATE)
-_ADDED = 28
-"""Sums of decimals of so many digits have ten more, none of which is cut off."""
+_MOST_BITS, _ADDED = 62, 28
+"""Whole numbers of so many bits are bigints, whatever their sum is; sums of decimals of so many digits have ten more,
+none of which is cut off."""
 _OF_DAYS = frozenset({"date_trunc", "last_day", "trunc", "year"})
 _OF_NUMBERS = frozenset({"ceil", "floor", "round"})
 """Functions that keep the order of dates and of exact numbers. The day of a timestamp goes back in some time zones."""
@@ -140,17 +141,36 @@ class _Words:
         if len(operands) < len(values) or not are_some:
             return None
         kinds = [self.variables.type_of(one) for one in operands]
-        if all(
-            kind is not None and kind.name.is_integer for kind in kinds
-        ):  # none passes the bounds of its type
-            operands = [Cast(one, _BIGINT) for one in operands]
+        if all(kind is not None and kind.name.is_integer for kind in kinds):
+            operands = [
+                one if kind == _BIGINT else Cast(one, _BIGINT)
+                for one, kind in zip(operands, kinds, strict=True)
+            ]
         kind = self.variables.type_of(operand := made(operands))
-        is_cut = kind is not None and kind.name is TypeName.DECIMAL and (kind.precision or 0) > _ADDED
-        return (
-            None
-            if kind is None or is_cut or not _is_exact(kind)
-            else Aggregate(AggregateFunction.SUM, operand)
-        )
+        if kind is None or not _is_exact(kind):
+            return None
+        if kind.name is TypeName.DECIMAL:
+            is_kept = (kind.precision or 0) <= _ADDED
+        else:
+            is_kept = self._bits(operand) <= _MOST_BITS
+        return Aggregate(AggregateFunction.SUM, operand) if is_kept else None
+
+    def _bits(self, value: Expression) -> int:
+        """What power of two no whole number of an expression is beyond."""
+        match value:
+            case Constant(int() as number):
+                return number.bit_length()
+            case Minus(operand):
+                return self._bits(operand)
+            case Arithmetic("*", left, right):
+                return self._bits(left) + self._bits(right)
+            case Arithmetic("+" | "-", left, right):
+                return max(self._bits(left), self._bits(right)) + 1
+            case Cast(operand):
+                return self._bits(operand)
+            case _:
+                kind = self.variables.type_of(value)
+                return _MOST_BITS + 1 if kind is None or kind.name.bits is None else kind.name.bits - 1
 
     def _extremum(self, value: Call, arguments: tuple[Expression, ...]) -> Aggregate | None:
         """The same of what the function gives, if it keeps the order."""

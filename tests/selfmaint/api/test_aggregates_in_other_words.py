@@ -219,6 +219,10 @@ def test_what_is_determined_is_what_all_rows_give(drawn: Any) -> None:
         ("sum(d) - sum(n) as a", True),
         ("sum(d) - sum(n) as a, round((sum(d) - sum(n)) / sum(d), 3) as p, sum(d) as s", True),
         ("avg(d) * 2 as a", False),
+        ("-sum(b) as a", False),  # one number may be too large, and their sum not
+        ("sum(n) * 10000000000 as a", False),
+        ("sum(n) * 1000000000 as a", True),
+        ("cast(avg(n) as string) as a, sum(n) as s, count(*) as c", False),
         ("date_trunc('month', max(day)) as a", True),
         ("month(max(day)) as a", False),
     ],
@@ -246,12 +250,45 @@ def test_what_aggregates_in_other_words_are(words: str, plain: str) -> None:
     assert made[0] == made[1]
 
 
-def test_a_number_that_does_not_fit_is_an_error() -> None:
-    text = f"{TABLE} create view v as select k, cast(sum(d) as decimal(4,2)) as s from o group by k;"
-    stored = pa.table({"k": ["x"], "s": pa.array([Decimal("99.00")], pa.decimal128(4, 2))})
+IN_KINDS = (
+    "select kinds.k, {} as s, h.c from kinds left join (select k, {} as s, count(*) as c from o group by k) h"
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "precision"),
+    [
+        ("select k, cast(sum(d) as decimal(4,2)) as s, count(*) as c from o group by k", 4),
+        (
+            "select k, cast(cast(sum(d) as decimal(4,2)) as decimal(20,2)) as s, count(*) as c from o group by k",
+            20,
+        ),
+        (
+            (
+                "select 'x' as k, cast(sum(d) as decimal(4,2)) as s, 1 as c from o union all select 'y', count(*), 1 "
+                "from o"
+            ),
+            22,
+        ),
+        (
+            f"{IN_KINDS.format('cast(h.s as decimal(20,2))', 'cast(sum(d) as decimal(4,2))')} on h.k = kinds.k",
+            20,
+        ),
+        (
+            f"{IN_KINDS.format('cast(coalesce(cast(h.s as decimal(4,2)),0) as decimal(9,2))', 'sum(d)')} on h.k=kinds.k",
+            9,
+        ),
+    ],
+)
+def test_a_number_that_does_not_fit_is_an_error(query: str, precision: int) -> None:
+    text = f"create table kinds (k string not null primary key); {TABLE} create view v as {query};"
+    values = [Decimal("99.00"), *([Decimal(1)] if "union" in query else [])]
+    keys, counts = ["x", "y"][: len(values)], [1, 1][: len(values)]
+    stored = pa.table({"k": keys, "s": pa.array(values, pa.decimal128(precision, 2)), "c": counts})
     with selfmaint.build(text, {"v": stored}, engine="duckdb", effective=True) as warehouse:
         more = arrow([(1, "x", 1, 1, Decimal("1.00"), None, None, DAYS[0])])
         update = selfmaint.Update.from_frames(warehouse, {"o": more}, {})
+        assert warehouse.check(update)["v"]
         with pytest.raises(selfmaint.InputError, match="out of range"):
             warehouse.maintain(update)
 
