@@ -14,14 +14,14 @@ Conditions of soundness:
 2. Subgoals are put together only if their relations do not change: nor does their join, then. The columns that it
    equates bind nothing else: no column of the view, no comparison, no other subgoal.
 3. Where copies count, a row of a new relation comes from one row: a projection has a key, and the rows of a join are
-   those of one subgoal, which by keys determines the rows of the others.
+   those of one subgoal, which by keys determines the rows of the others. Else what does not change needs no key.
 4. The keys of the new relations are keys of the old ones, of a join those of that subgoal. Foreign keys are those that
    lead from what is kept to what is kept of another projection.
 5. Other views say what they said, and of the new relations what their bodies imply: wherever the old relations stand in
    a body as they are defined to, joined by what is never null, the new one is added.
-6. Where a relation that changes stands once in the body, its projection may have those rows alone that satisfy the
-   view's conditions on them. Its keys and its own foreign keys hold of these rows; none leads to it, and no other view
-   implies rows of it.
+6. Where a relation stands once in the body, its projection may have those rows alone that satisfy the view's conditions
+   on them, and so may a join. Its keys and its own foreign keys hold of these rows; none leads to it, and no other view
+   implies rows of it. Of what does not change the view asks nothing more then: the same rows pass after the update.
 7. What the view tests stays a column: comparisons, and that a column is not null, unless a join says so.
 8. Views of which these relations are the same, with the same columns, keys and conditions, are put over them together:
    over them each has the rows that it has over the base relations, whatever the database.
