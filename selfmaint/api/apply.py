@@ -293,7 +293,9 @@ def _require_local(changes: Mapping[Predicate, D], places: Mapping[Predicate, st
                     Code.WRITE_FAILED,
                     f"`{predicate}` changes, and is not stored in local files that can be replaced",
                     note="nothing was written",
-                    hint='store it as plain local files; Delta tables change in a `[store]` with `kind = "delta"`',
+                    hint='store it as plain local files; Delta tables change in a `[store]` with `kind = "delta"`'
+                    if predicate in places
+                    else "take its `deltas`; a warehouse of `load` says where its rows are written",
                 )
                 for predicate in refused
             ]

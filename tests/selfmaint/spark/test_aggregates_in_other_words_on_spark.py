@@ -54,8 +54,10 @@ def rows(some: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("engine", ["duckdb", "spark"])
 def test_what_is_followed_is_what_spark_gives(
-    spark: SparkSession, engine: Literal["duckdb", "spark"]
+    interpreting_spark: SparkSession, engine: Literal["duckdb", "spark"]
 ) -> None:
+    spark = interpreting_spark
+
     def contents(some: list[tuple[Any, ...]]) -> dict[str, Any]:
         spark.createDataFrame(rows(some), COLUMNS).createOrReplaceTempView("sold")
         spark.createDataFrame(KINDS, "k string, title string").createOrReplaceTempView("kinds")
