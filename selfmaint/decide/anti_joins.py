@@ -54,33 +54,18 @@ from selfmaint.engine.protocol import D, Facts
 from selfmaint.maintain import Delta
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 
-(
-    _ARRIVED,
-    _GONE,
-    _NEW,
-    _LAST,
-    _KEYS,
-    _TAKEN,
-    _FEWER,
-    _REST,
-    _NONE,
-    _ONE,
-    _ABSENT,
-    _PRESENT,
-    GAINED,
-    LOST,
-    OPEN,
-) = (
+_ARRIVED, _GONE, _NEW, _LAST, _KEYS, _TAKEN, _REST, _NONE, _ONE, _ABSENT, _PRESENT, GAINED, LOST, OPEN = (
     Predicate(name, Version.STEP)
     for name in (
-        *("arrived", "gone", "new", "last", "keys", "taken", "fewer", "rest"),
+        *("arrived", "gone", "new", "last", "keys", "taken", "rest"),
         *("none", "one", "absent", "present", "gained", "lost", "open"),
     )
 )
 
 """What is told: the rows gained; those lost, but for rows gained; and the values for which it is not known."""
 
-_LESS = Variable("Less")
+_FEWER, _LESS = Predicate("fewer", Version.STEP), Variable("Less")
+"""How many matches with some values go."""
 
 UNMATCHED = "nobody knows whether a row that comes has a match, or whether a match that goes was a row's last"
 """Why such a view is not decided."""

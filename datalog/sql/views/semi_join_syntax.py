@@ -3,12 +3,15 @@
     SELECT c.id FROM customers c LEFT ANTI JOIN orders o ON o.customer = c.id
     SELECT c.id FROM customers c WHERE NOT EXISTS (SELECT 1 FROM orders o WHERE o.customer = c.id)
 
-A name without its table is in ON one of either table; so it is inside of EXISTS.
+A name without its table is in ON one of the tables joined so far, and inside of EXISTS one of all: where others are
+joined behind, such names are left as they are.
 """
 
 from __future__ import annotations
 
 from sqlglot import exp
+
+_KINDS = ("SEMI", "ANTI")
 
 
 def with_exists(tree: exp.Expr) -> exp.Expr:
@@ -22,8 +25,10 @@ def with_exists(tree: exp.Expr) -> exp.Expr:
         joins: list[exp.Join] = select.args.get("joins") or []
         if any(join.side in ("RIGHT", "FULL") for join in joins):
             continue
-        for number, join in enumerate(list(joins)):
-            test = _match(select, join, number) if join.kind in ("SEMI", "ANTI") and not join.method else None
+        for join in list(joins):
+            test = (
+                _match(select, join, joins.index(join)) if join.kind in _KINDS and not join.method else None
+            )
             if test is not None:
                 query = exp.Select(expressions=[exp.Literal.number(1)]).from_(join.this, copy=False)
                 exists = exp.Exists(this=query.where(test, copy=False))
@@ -34,9 +39,10 @@ def with_exists(tree: exp.Expr) -> exp.Expr:
 
 def _match(select: exp.Select, join: exp.Join, number: int) -> exp.Expr | None:
     """What a join compares; None if it does not say of which table a column is."""
-    columns = join.args.get("using")
+    columns, test = join.args.get("using"), join.args.get("on") or exp.true()
     if not columns:
-        return join.args.get("on") or exp.true()
+        is_last = all(other.kind in _KINDS for other in select.args["joins"][number:])
+        return test if is_last or all(column.table for column in test.find_all(exp.Column)) else None
     one, other = select.args["from_"].this.alias_or_name, join.this.alias_or_name
     if number or not one or not other:
         return None

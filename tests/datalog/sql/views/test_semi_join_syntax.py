@@ -23,6 +23,16 @@ SAME = [
         "select * from c where r > 1 and not exists (select 1 from o where o.c = c.id)",
     ),
     (
+        (
+            "select p.id, n from c left semi join (select c as j from o where ok) x on x.j = c.id "
+            "join o p on p.c = c.id where r > 1 or n = 'a'"
+        ),
+        (
+            "select p.id, n from c join o p on p.c = c.id where (r > 1 or n = 'a') and exists "
+            "(select 1 from (select c as j from o where ok) x where x.j = c.id)"
+        ),
+    ),
+    (
         "select id, n from c left semi join (select c from o where ok) x on c = id",
         "select id, n from c where exists (select 1 from (select c from o where ok) x where c = id)",
     ),
@@ -62,6 +72,8 @@ def test_they_are_exists(joined: str, exists: str) -> None:
     [
         "select c.id from c left anti join o on o.c = c.id right join o p on p.c = c.id",
         "select c.id from c join o p on p.c = c.id left semi join (select r from c) x using (r)",
+        # `id` is that of `c` there, and would be ambiguous in WHERE
+        "select c.id from c left anti join (select c as j from o) x on x.j = id join o p on p.c = c.id",
     ],
 )
 def test_some_are_not(query: str) -> None:
