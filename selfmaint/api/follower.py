@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic, sleep, time
 from typing import TYPE_CHECKING, Generic, cast
@@ -32,6 +32,7 @@ from selfmaint.api.log_events import (
     changed_table,
 )
 from selfmaint.api.log_source import followed_tables
+from selfmaint.api.maintain import Maintained
 from selfmaint.api.platform import platform_of
 from selfmaint.api.store import commit_changes
 from selfmaint.api.store_upkeep import compact_if_due
@@ -53,6 +54,7 @@ from selfmaint.sources.rewound import ClosableSource, Later, RewoundSource
 from selfmaint.store.log_position import LogPosition, Snapshot, lsn_text
 
 if TYPE_CHECKING:
+    from selfmaint.cross_examine.examine import CrossExamination, Examined
     from selfmaint.sources.protocol import Read
 
 BATCH_TRANSACTIONS = 1_000
@@ -77,6 +79,7 @@ class Followed:
         written: what changed.
         reads: every read of a base relation.
         lag_s: how many seconds after it committed, by the server's clock, the last transaction was in the views.
+        examined: by view what a cross-examination of its verdict found, where one was asked for.
     """
 
     position: str
@@ -88,6 +91,7 @@ class Followed:
     written: tuple[Written, ...] = ()
     reads: tuple[Read, ...] = ()
     lag_s: float | None = None
+    examined: Mapping[str, Examined] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,7 @@ class FollowOptions:
         recompute: recompute from its sources what is not decided otherwise.
         verify: recompute every view from its sources and compare, before each commit.
         budget_s: how many seconds a search may take for one view; by default as the warehouse says.
+        cross_examine: as in `maintain`; a contradiction is a warning (SM801), and its view is followed another way.
         progress: told of each step.
     """
 
@@ -108,6 +113,7 @@ class FollowOptions:
     recompute: bool = False
     verify: bool = False
     budget_s: float | None = None
+    cross_examine: bool | CrossExamination = False
     progress: Callable[[str], None] = lambda _message: None
 
 
@@ -162,7 +168,7 @@ class Follower(Generic[D]):
             self._same_tables()  # now: what is committed below is from before this look
             if tally.end is None:
                 return self._idle(idle_end, state)
-            written, reads = self._committed(found, tally)
+            written, maintained = self._committed(found, tally)
         lag_s = None if tally.time_s is None else time() - tally.time_s
         self._log.advance(self.position.lsn)
         lag = max(0, state.end - self.position.lsn)
@@ -177,8 +183,9 @@ class Follower(Generic[D]):
             is_drained,
             open_.version,
             written,
-            reads,
+            () if maintained is None else maintained.reads,
             lag_s,
+            {} if maintained is None else maintained.verdicts.examined,
         )
 
     # ------------------------------------------------------------------------------------- what is checked
@@ -252,8 +259,8 @@ class Follower(Generic[D]):
 
     def _committed(
         self, found: Mapping[str, Condensed[D]], tally: Tally
-    ) -> tuple[tuple[Written, ...], tuple[Read, ...]]:
-        """Maintains all views, and commits them with the position."""
+    ) -> tuple[tuple[Written, ...], Maintained[D] | None]:
+        """Maintains all views, and commits them with the position; None where nothing changes."""
         assert tally.end is not None
         warehouse, options, engine = self._warehouse, self._options, self._warehouse.engine
         snapshot = self._log.snapshot()
@@ -274,7 +281,7 @@ class Follower(Generic[D]):
         ]
         if not any(report.deleted or report.inserted for report in reports):
             self._commit_position(position)
-            return (), ()
+            return (), None
         report = FeedReport(tuple(reports))
         update = Update(
             {name: one.inserted for name, one in found.items()},
@@ -290,13 +297,14 @@ class Follower(Generic[D]):
             recompute=options.recompute,
             verify=options.verify,
             budget_s=options.budget_s,
+            cross_examine=options.cross_examine,
             progress=options.progress,
         )
         if maintained.differences:
             names = ", ".join(f"`{one.view}`" for one in maintained.differences)
             raise log_error(f"recomputing gives other rows of {names}; nothing was written")
         options.progress("committing")
-        return warehouse.apply(maintained), maintained.reads
+        return warehouse.apply(maintained), maintained
 
     def _batch(self, begin: Begin, tally: Tally) -> Choice:
         """Which transactions the next batch has."""

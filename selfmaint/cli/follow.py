@@ -17,9 +17,11 @@ from selfmaint.api.follower import BATCH_TRANSACTIONS, Followed, FollowOptions
 from selfmaint.api.log_source import create, log_of
 from selfmaint.api.recompute import require_not_strict
 from selfmaint.api.warehouse_file import read_warehouse_file
+from selfmaint.cli.inputs import cross_examination
 from selfmaint.cli.maintain import refusing
 from selfmaint.cli.options import (
     BUDGET,
+    CROSS_EXAMINE,
     FORMAT,
     LEAST_S,
     WAREHOUSE,
@@ -31,6 +33,7 @@ from selfmaint.cli.options import (
 )
 from selfmaint.cli.output import Format, print_json, print_text, progressing, reporting
 from selfmaint.report.maintenance import reads_json
+from selfmaint.report.verdicts import examined_json
 from selfmaint.report.values import cell
 
 OPTIONS = (
@@ -57,6 +60,7 @@ OPTIONS = (
     switch("--verify", help="Recompute every view from its sources, and compare before each commit."),
     switch("--recompute", help="Recompute from its sources what can be followed in no other way."),
     BUDGET,
+    *CROSS_EXAMINE,
     choice("--engine", EngineKind, help="Which engine computes; by default as for an update."),
     FORMAT,
 )
@@ -77,7 +81,13 @@ def follow(given: Namespace) -> int:
             return 0
     with reporting(given.format), refusing(given.format), progressing() as progress, _stopping() as stop:
         options = FollowOptions(
-            given.transactions, given.strict, given.recompute, given.verify, given.budget, progress
+            given.transactions,
+            given.strict,
+            given.recompute,
+            given.verify,
+            given.budget,
+            cross_examination(given),
+            progress,
         )
         found = steps(
             given.warehouse,
@@ -135,6 +145,7 @@ def _print_step(done: Followed, format_: Format) -> None:
                 "snapshot": done.snapshot,
                 "written": [entry.name for entry in done.written],
                 "reads": reads_json(done.reads),
+                "verdicts": [{"view": name, **examined_json(one)} for name, one in done.examined.items()],
             }
         )
     else:

@@ -57,7 +57,7 @@ def verdicts_json(verdicts: Mapping[str, Verdict]) -> Json:
             **_json(name, verdict),
             **_way(ways.get(name)),
             **_untold(untold.get(name, ())),
-            **_examined(examined.get(name)),
+            **examined_json(examined.get(name)),
         }
         for name, verdict in verdicts.items()
     ]
@@ -71,7 +71,8 @@ def _way(way: Way | None) -> dict[str, Json]:
     return {} if way is None else {"way": {"by": way.by, "reads": list(way.reads), "whole": list(way.whole)}}
 
 
-def _examined(one: Examined | None) -> dict[str, Json]:
+def examined_json(one: Examined | None) -> dict[str, Json]:
+    """What a cross-examination found: `cross_examined`; nothing where none was asked for."""
     if one is None:
         return {}
     file = None if one.file is None else str(one.file)

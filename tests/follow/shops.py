@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import re
@@ -192,8 +193,9 @@ def logged_shop(
 class Writer:
     """Random transactions that keep the constraints, through a connection of its own."""
 
-    def __init__(self, shop: LoggedShop, seed: int) -> None:
-        self.random = random.Random(seed)
+    def __init__(self, shop: LoggedShop, seed: int, *, nan_share: float = 0.15) -> None:
+        """Of the new weights a share is NaN."""
+        self.random, self.nan_share = random.Random(seed), nan_share
         self.connection = psycopg.connect(shop.url, autocommit=True)
         self.next_id = 100 + seed * 1_000_000
 
@@ -218,7 +220,9 @@ class Writer:
                 chance.randint(0, 10_000) / 100,
                 chance.choice([None, "2026-07-01 01:02:03.456789+02", "1999-12-31 23:59:59Z"]),
                 chance.choice([None, True, False]),
-                chance.choice([None, 0.1, -0.0, float("nan"), 1e-300, 12345.678]),
+                math.nan
+                if chance.random() < self.nan_share
+                else chance.choice([None, 0.1, -0.0, 1e-300, 12345.678]),
                 chance.choice([None, "2024-02-29"]),
                 chance.choice([None, "", "ä'\\\"", "x" * 5000, "two\nlines"]),
             ]

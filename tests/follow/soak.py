@@ -2,7 +2,8 @@
 
     python -m tests.follow.soak --batches 500
 
-Every view must equal its recomputation by PostgreSQL, now and then and at the end. Files, snapshots, handles and memory
+Every view must equal its recomputation by PostgreSQL, now and then and at the end, and nothing that a solver finds may
+contradict a verdict: each batch is cross-examined. Files, snapshots, handles and memory
 of the one process that follows all the time are printed: they must stay bounded.
 """
 
@@ -26,10 +27,13 @@ import psycopg
 
 import selfmaint
 from selfmaint.api.store_upkeep import store_of
+from selfmaint.cross_examine.examine import CrossExamination, Outcome
 from selfmaint.errors import BusyError
 from tests.follow.shops import HARD, POINTS, LoggedShop, Writer, killed, logged_shop
 
 LOOK_EVERY, COMPACT_EVERY, KILL_SHARE = 25, 40, 0.12
+NAN_SHARE = 0.005
+"""Few: a batch with a NaN is not cross-examined."""
 KEPT_DAYS = 0.002
 """Snapshots stay for three minutes."""
 
@@ -48,6 +52,8 @@ class Figures:
     handles: int
     memory_mb: int
     step_s: float
+    held: int
+    """Verdicts that a cross-examination found nothing against."""
 
 
 @dataclass
@@ -58,6 +64,7 @@ class Soak:
     chance: random.Random
     kills: int = 0
     transactions: int = 0
+    held: int = 0
 
     def figures(self, batches: int, steps: list[float]) -> Figures:
         """What is taken up now."""
@@ -76,7 +83,15 @@ class Soak:
             len(os.listdir("/proc/self/fd")),  # noqa: PTH208 - names of links that may be gone
             memory // 1024,
             round(statistics.median(steps), 3),
+            self.held,
         )
+
+    def took(self, step: selfmaint.Followed) -> None:
+        """Counts what a step did; none of its verdicts is contradicted."""
+        self.transactions += step.transactions
+        outcomes = [one.outcome for one in step.examined.values()]
+        assert Outcome.CONTRADICTS not in outcomes, step.examined
+        self.held += sum(outcome is not Outcome.NOT_EXAMINED for outcome in outcomes)
 
     def kill(self) -> None:
         """The real command follows, and is killed somewhere."""
@@ -96,7 +111,7 @@ def moving(shop: LoggedShop, seed: int) -> Iterator[threading.Event]:
     stop, quiet = threading.Event(), threading.Event()
 
     def write() -> None:
-        writer = Writer(shop, seed)
+        writer = Writer(shop, seed, nan_share=NAN_SHARE)
         while not stop.is_set():
             if not quiet.is_set():
                 with contextlib.suppress(psycopg.errors.DeadlockDetected, psycopg.IntegrityError):
@@ -113,27 +128,35 @@ def moving(shop: LoggedShop, seed: int) -> Iterator[threading.Event]:
         thread.join()
 
 
-def drained(steps: Iterator[selfmaint.Followed], wanted: int) -> int:
-    """Follows until everything before a place of the log is in the views; how many transactions that were."""
-    number = 0
+def drained(steps: Iterator[selfmaint.Followed], wanted: int) -> Iterator[selfmaint.Followed]:
+    """Follows until everything before a place of the log is in the views."""
     while True:
         done = next(steps)
-        number += done.transactions
+        yield done
         high, _, low = done.position.partition("/")
         if done.is_drained and (done.transactions == 0 or (int(high, 16) << 32) + int(low, 16) >= wanted):
-            return number
+            return
 
 
-def soak(shop: LoggedShop, batches: int, seed: int, told: Callable[[str], object] = print) -> list[Figures]:
-    """Follows a moving source for some batches.
+def soak(
+    shop: LoggedShop,
+    batches: int,
+    seed: int,
+    told: Callable[[str], object] = print,
+    examine_s: float = 10.0,
+) -> list[Figures]:
+    """Follows a moving source for some batches, and cross-examines each for so many seconds.
 
     Returns:
         What was taken up now and then.
     """
     run, found, times = Soak(shop, random.Random(seed)), list[Figures](), list[float]()
-    stop, writer = threading.Event(), Writer(shop, seed + 1)
+    stop, writer = threading.Event(), Writer(shop, seed + 1, nan_share=NAN_SHARE)
     steps = selfmaint.follow(
-        shop.toml, poll_s=0.01, stop=stop, options=selfmaint.FollowOptions(transactions=50)
+        shop.toml,
+        poll_s=0.01,
+        stop=stop,
+        options=selfmaint.FollowOptions(transactions=50, cross_examine=CrossExamination(examine_s)),
     )
     with moving(shop, seed + 2) as quiet:
         for number in range(1, batches + 1):
@@ -143,14 +166,15 @@ def soak(shop: LoggedShop, batches: int, seed: int, told: Callable[[str], object
             if run.chance.random() < KILL_SHARE:
                 run.kill()
             begin = time.perf_counter()
-            run.transactions += next(steps).transactions
+            run.took(next(steps))
             times.append(time.perf_counter() - begin)
             if number % COMPACT_EVERY == 0:
                 run.compact()
             if number % LOOK_EVERY == 0 or number == batches:
                 quiet.set()
                 time.sleep(0.3)
-                run.transactions += drained(steps, 1 << 62)
+                for step in drained(steps, 1 << 62):
+                    run.took(step)
                 assert shop.stored() == shop.expected(), f"after batch {number} the views are wrong"
                 found.append(run.figures(number, times[-LOOK_EVERY:]))
                 told(json.dumps(asdict(found[-1])))

@@ -20,6 +20,10 @@ def test_the_views_follow_the_log(shop: LoggedShop) -> None:
     assert (first["transactions"], first["changes"], rest) == (2, 6, [])
     assert shop.stored() == shop.expected()
     assert shop.steps()[0]["transactions"] == 0
+    shop.execute("update shop.sale set amount = 4 where id = 10")
+    (examined,) = shop.steps("--cross-examine")
+    assert {one["cross_examined"]["outcome"] for one in examined["verdicts"]} == {"agrees"}, examined
+    assert shop.stored() == shop.expected()
 
 
 @pytest.mark.parametrize("seed", [0])
