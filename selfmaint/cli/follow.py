@@ -33,8 +33,8 @@ from selfmaint.cli.options import (
 )
 from selfmaint.cli.output import Format, print_json, print_text, progressing, reporting
 from selfmaint.report.maintenance import reads_json
-from selfmaint.report.verdicts import examined_json
 from selfmaint.report.values import cell
+from selfmaint.report.verdicts import examined_json
 
 OPTIONS = (
     WAREHOUSE,
