@@ -11,7 +11,7 @@ from datalog.model import ANY, Column, Declaration
 from datalog.sql.views import SqlText, SqlViews, read_sql
 from selfmaint.errors import Code, input_error
 from selfmaint.spark.column_types import column_type, unmodelled
-from selfmaint.spark.session import require_classic
+from selfmaint.spark.session import require_usable
 
 
 def read_catalog_views(
@@ -29,10 +29,10 @@ def read_catalog_views(
         What `read_sql` makes of the views' own SQL; other views of these databases that they read are unfolded.
 
     Raises:
-        InputError: SM103 no such view; SM501 the session is one of Spark Connect.
+        InputError: SM103 no such view; SM501 the session is one of Spark Connect, or SQL means something else in it.
         ProgramError: a view over a table that is neither in its database nor declared (DL101).
     """
-    require_classic(spark)
+    require_usable(spark)
     wanted = list(names)
     given = list(declarations)
     texts = {name: _text(spark, name) for name in wanted}

@@ -33,7 +33,7 @@ from selfmaint.spark.local_files import FileFrame
 from selfmaint.spark.near import NEAR_VALUES, NearRows
 from selfmaint.spark.programs import Programs, unless_unlike
 from selfmaint.spark.same_values import are_exact, exact_rows, is_on_utc, names_instants
-from selfmaint.spark.session import require_classic
+from selfmaint.spark.session import require_usable
 from selfmaint.spark.statements import Statements, union_all
 from selfmaint.spark.text_views import text_rows
 
@@ -49,9 +49,9 @@ class SparkEngine:
         """At most so many values of one relation are brought into this process; if none, Spark computes everything.
 
         Raises:
-            InputError: SM501 the session is one of Spark Connect.
+            InputError: SM501 the session is one of Spark Connect, or SQL means something else in it.
         """
-        require_classic(spark)
+        require_usable(spark)
         self._spark = spark
         self.statements = Statements(spark)
         self._near = NearRows(spark, near_values)

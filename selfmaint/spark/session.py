@@ -33,6 +33,33 @@ from selfmaint.errors import Code, InputError, input_error
 MINIMUM_JAVA = 17
 """The oldest Java that Spark 4 runs on."""
 
+_SQL = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.ansi.relationPrecedence": "false",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+    "spark.sql.groupByAliases": "true",
+    "spark.sql.groupByOrdinal": "true",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.parser.quotedRegexColumnNames": "false",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    "spark.sql.legacy.bangEqualsNot": "false",
+    "spark.sql.legacy.consecutiveStringLiterals.enabled": "false",
+    "spark.sql.legacy.ctePrecedencePolicy": "CORRECTED",
+    "spark.sql.legacy.decimal.retainFractionDigitsOnTruncate": "false",
+    "spark.sql.legacy.exponentLiteralAsDecimal.enabled": "false",
+    "spark.sql.legacy.inSubqueryNullability": "false",
+    "spark.sql.legacy.literal.pickMinimumPrecision": "true",
+    "spark.sql.legacy.parser.havingWithoutGroupByAsWhere": "false",
+    "spark.sql.legacy.scalarSubqueryCountBugBehavior": "false",
+    "spark.sql.legacy.setopsPrecedence.enabled": "false",
+    "spark.sql.legacy.statisticalAggregate": "false",
+    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+    "spark.sql.legacy.typeCoercion.datetimeToString.enabled": "false",
+}
+"""The settings that change what a view's SQL means, and under which it is read here: those that Spark 4 begins with."""
+
 _PYTHON_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _MASTER = "spark.master"
 _LOOPBACK = "127.0.0.1"
@@ -79,8 +106,8 @@ def session(settings: Mapping[str, str] | None = None) -> SparkSession:
     return started
 
 
-def require_classic(spark: object) -> None:
-    """Refuses a session of Spark Connect, and what is no session.
+def require_usable(spark: object) -> None:
+    """Refuses a session of Spark Connect, what is no session, and one in which SQL means something else.
 
     Raises:
         InputError: SM501.
@@ -88,6 +115,15 @@ def require_classic(spark: object) -> None:
     if not isinstance(spark, SparkSession):  # callers may not be type-checked
         kind = type(spark)
         raise _no_connect(f"the session is a `{kind.__module__}.{kind.__qualname__}`, as of Spark Connect")
+    for name, value in _SQL.items():
+        found = spark.conf.get(name, value)
+        if found is not None and found.casefold() != value.casefold():
+            raise input_error(
+                Code.NO_ENGINE,
+                f"in the Spark session `{name}` is `{found}`, under which SQL means something else than is read here",
+                hint=f"use a session in which it is `{value}`: `beside = spark.newSession()`, then "
+                f'`beside.conf.set("{name}", "{value}")`; or use `--engine duckdb`',
+            )
 
 
 def _refuse_remote(settings: Mapping[str, str]) -> None:

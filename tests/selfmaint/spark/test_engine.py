@@ -302,3 +302,21 @@ def test_rows_in_a_file_that_executors_do_not_see(spark: SparkSession, tmp_path:
         (found,) = refused.value.diagnostics
         assert found.code is Code.MISSING_CONTENTS
         assert "TMPDIR" in (found.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("spark.sql.ansi.enabled", "false"), ("spark.sql.timestampType", "TIMESTAMP_NTZ")],
+)
+def test_a_session_in_which_sql_means_something_else_is_refused(
+    spark: SparkSession, name: str, value: str
+) -> None:
+    from selfmaint.spark import SparkEngine
+
+    beside = spark.newSession()
+    SparkEngine(beside)
+    beside.conf.set(name, value)
+    with pytest.raises(InputError, match=rf"`{name}` is `{value}`") as caught:
+        SparkEngine(beside)
+    assert caught.value.code == Code.NO_ENGINE
+    assert "spark.newSession()" in str(caught.value)
