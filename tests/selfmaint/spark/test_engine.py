@@ -318,5 +318,5 @@ def test_a_session_in_which_sql_means_something_else_is_refused(
     beside.conf.set(name, value)
     with pytest.raises(InputError, match=rf"`{name}` is `{value}`") as caught:
         SparkEngine(beside)
-    assert caught.value.code == Code.NO_ENGINE
+    assert caught.value.diagnostics[0].code is Code.NO_ENGINE
     assert "spark.newSession()" in str(caught.value)
