@@ -318,5 +318,6 @@ def test_a_session_in_which_sql_means_something_else_is_refused(
     beside.conf.set(name, value)
     with pytest.raises(InputError, match=rf"`{name}` is `{value}`") as caught:
         SparkEngine(beside)
-    assert caught.value.diagnostics[0].code is Code.NO_ENGINE
-    assert "spark.newSession()" in str(caught.value)
+    (said,) = caught.value.diagnostics
+    assert said.code is Code.NO_ENGINE
+    assert "spark.newSession()" in str(said.hint)
