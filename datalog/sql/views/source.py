@@ -47,6 +47,9 @@ _HINTS = {
     "!": "Spark's is `NOT text rlike 'pattern'`, or `a <> b`",
 }
 """By what nothing in Spark's SQL stands behind, what to write."""
+_BEHIND_NO_COMMA = frozenset(
+    {TokenType.COMMA, TokenType.R_PAREN, TokenType.FROM, TokenType.WHERE, TokenType.SEMICOLON}
+)
 _EXPECTED = re.compile(r"Expect(?:ed|ing) (\S+)$")
 
 
@@ -230,7 +233,9 @@ def _beyond_limits(source: SqlText, chunk: list[Token]) -> Diagnostic | None:
             hint="a decimal has at most 38 digits, a double is written with an exponent: `1e40`",
         )
     for one, other in pairwise(chunk):
-        if one.token_type is other.token_type is TokenType.COMMA:  # the parser passes over it
+        if (
+            one.token_type is TokenType.COMMA and other.token_type in _BEHIND_NO_COMMA
+        ):  # the parser passes over it
             return _syntax(source, chunk, {"line": other.line, "col": other.col})
     deep = too_deep(chunk)
     return None if deep is None else _too_deep(source.span(deep.start, deep.end + 1))

@@ -143,7 +143,8 @@ def test_times(start: int, spark: SparkSession) -> None:
         ([name for name in names if "1000000" not in name], (by_duckdb, in_memory)),
         ([name for name in names if "1000000" in name], (by_duckdb,)),
     ):
-        definition = view(f"select k, {', '.join(shown(e, i) for i, e in enumerate(some))} from t")
+        columns = ["k", *(shown(e, i) for i, e in enumerate(some))]
+        definition = view(f"select {', '.join(columns)} from t")
         right = sorted(engine.sample(engine.evaluate_view(definition, loaded(engine), {T: types()}), 99))
         for way in ways:
             assert [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from datalog.diagnostics import Code, ProgramError
@@ -341,9 +343,17 @@ def test_all_errors_of_all_statements_come_at_once() -> None:
     assert set(codes) == {Code.SQL_UNKNOWN_COLUMN, Code.SQL_SYNTAX, Code.UNKNOWN_RELATION}
 
 
-def test_two_commas_are_one_too_many() -> None:
-    with pytest.raises(ProgramError, match="at `,`"):
-        read("create view v as select id,, name from customer;")
+@pytest.mark.parametrize(
+    ("query", "at"),
+    [
+        ("select id,, name from customer", ","),
+        ("select id, from customer", "from"),
+        ("select max(id,) from customer", ")"),
+    ],
+)
+def test_a_comma_stands_before_something(query: str, at: str) -> None:
+    with pytest.raises(ProgramError, match=f"at `{re.escape(at)}`"):
+        read(f"create view v as {query};")
 
 
 def test_a_query_without_a_name_is_called_like_its_text() -> None:
