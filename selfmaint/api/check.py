@@ -76,14 +76,17 @@ def _not_null(warehouse: Warehouse[D], predicates: Iterable[Predicate]) -> dict[
     return columns
 
 
-def decided(known: Knowledge[D], parts: Sequence[View], **sample: int) -> dict[str, Verdict]:
+def decided(
+    warehouse: Warehouse[D], update: Update[D], known: Knowledge[D], parts: Sequence[View], **sample: int
+) -> dict[str, Verdict]:
     """The verdicts on some views and branches of unions, also on those of which only the text is known."""
     found = decide(known, parts, **sample)
     if all(found[part.name] or part.is_decided for part in parts):
         return found
     from selfmaint.api.shown_rows import with_shown_rows  # noqa: PLC0415 - only where there are such texts
+    from selfmaint.api.static_texts import with_static_texts  # noqa: PLC0415 - see above
 
-    return with_shown_rows(known, found)
+    return with_static_texts(warehouse, update, known.situation, with_shown_rows(known, found))
 
 
 def _untold(known: Knowledge[D], parts: Iterable[View], way: Way | None) -> frozenset[str]:
@@ -121,7 +124,7 @@ def check(
     known = decision.knowledge(warehouse.engine, facts, situation)
     foresee(known, parts, maintained=False)
     require_possible_update(warehouse, facts, situation, update, full=full)
-    found = decided(known, parts)
+    found = decided(warehouse, update, known, parts)
     verdicts = of_views_below(catalog, of_unions(catalog, found))
     if warehouse.engine.name == EngineKind.DUCKDB:
         verdicts = with_what_is_not_run(catalog, verdicts)

@@ -206,7 +206,7 @@ def explain(
     known = saturated(decision.knowledge(warehouse.engine, facts, situation))
     situation = known.situation
     every = [part for below in with_views_below(catalog, [asked]) for part in catalog.parts(below)]
-    verdicts = decided(known, every)
+    verdicts = decided(warehouse, update, known, every)
     chosen = min(parts, key=lambda part: _IN_ORDER.index(type(verdicts[part.name])))
     verdict = verdicts[chosen.name]
     over_views = of_views_below(catalog, of_unions(catalog, verdicts))[view]

@@ -345,7 +345,7 @@ def _decided(
     require_possible_update(warehouse, facts, situation, update, full=full)
     progress("deciding")
     known = with_enough(known, known.catalog.views)
-    found = decided(known, known.catalog.views, sample=SHOWN_WITNESSES)
+    found = decided(warehouse, update, known, known.catalog.views, sample=SHOWN_WITNESSES)
     return known, Verdicts(found)
 
 
