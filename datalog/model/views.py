@@ -75,6 +75,11 @@ class Block:
         terms = all(isinstance(output, Variable | Constant) for output in self.outputs)
         return terms and not self.filters and self.groups is None
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether it reads no relation: its rows are written in it."""
+        return not any(isinstance(literal, Atom | Negation) for literal in self.core.body)
+
 
 @dataclass(frozen=True, slots=True)
 class ViewDefinition:

@@ -84,9 +84,9 @@ def decided(
     if all(found[part.name] or part.is_decided for part in parts):
         return found
     from selfmaint.api.shown_rows import with_shown_rows  # noqa: PLC0415 - only where there are such texts
-    from selfmaint.api.static_texts import with_static_texts  # noqa: PLC0415 - see above
+    from selfmaint.api.static_views import with_static_views  # noqa: PLC0415 - see above
 
-    return with_static_texts(warehouse, update, known.situation, with_shown_rows(known, found))
+    return with_static_views(warehouse, update, known.situation, with_shown_rows(known, found))
 
 
 def _untold(known: Knowledge[D], parts: Iterable[View], way: Way | None) -> frozenset[str]:

@@ -53,10 +53,15 @@ def separated(program: Program, opaque: tuple[OpaqueView, ...]) -> tuple[Program
         one = with_null_filters(written, program.declarations)
         if one is not written and isinstance(found, tuple) and len(found) == 1:
             found = MoreThanRules(Beyond.COMPUTED, f"`{one.name}` has an `is null` condition")
+        has_constants = any(its.is_constant for its in one.blocks)
+        if has_constants and isinstance(found, tuple):
+            found = MoreThanRules(Beyond.COMPUTED, f"`{one.name}` has rows that are written in it")
         if isinstance(found, MoreThanRules):
             text = f"{found.text}{NOT_YET}"
             limited = limited_view(one, one.columns, Limitation(Outside(found.kind.value), text))
-            beyond[one.name] = replace(limited, grouping=_grouping(one, found.kind))
+            beyond[one.name] = replace(
+                limited, grouping=None if has_constants else _grouping(one, found.kind)
+            )
         else:
             rules.extend(found)
     for view in opaque:

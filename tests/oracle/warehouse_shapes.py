@@ -37,6 +37,20 @@ def _several(*families: Mapping[str, list[str]]) -> Shape:
     return made
 
 
+_OVER_A_TEXT = [
+    "select u.f, count(r.a) as z from u left join r on r.b = u.f group by u.f",
+    "select u.f, coalesce(sum(r.c), 0) as z from u left join r on r.b = u.f group by u.f",
+    "select r.a, u.n from r join u on r.b = u.f",
+    "select r.a, u.n from r left join u on r.b = u.f",
+    "select r.a, r.b from r where not exists (select 1 from u where u.f = r.b)",
+    "select r.a, r.c from r where r.b in (select f from u where n > 1)",
+    "select u.n, count(*) as z, sum(r.c) as y from r join u on r.b = u.f group by u.n",
+    "select u.n, count(*) as z from r join u on r.b = u.f where u.e = 1 group by u.n having count(*) > 1",
+    "select distinct u.n from u join r on r.b = u.f",
+    "select u.f, u.n from u where not exists (select 1 from r where r.b = u.f)",
+]
+"""Over `u(f, e, n)` that cannot be analysed, and `r`."""
+
 WAREHOUSE_SHAPES: Mapping[str, Shape] = {
     "HAVING over a join": _one(
         "select s.f, count(*) as z from r {join} s on r.b = s.f{where} group by s.f having count(*) {more}",
@@ -265,6 +279,21 @@ WAREHOUSE_SHAPES: Mapping[str, Shape] = {
                 "select mid.b, low.f from mid left join low on low.f = mid.b",
                 "select r.b, count(distinct s.e) as z from r join s on r.b = s.f group by r.b",
             ],
+        },
+    ),
+    "over a text": _several(
+        {
+            "u": [
+                "select f, e, row_number() over (order by f) as n from s",
+                "select f, e, rank() over (order by s.e nulls first) as n from s",
+                "select f, e, count(*) over (partition by s.e) as n from s",
+                "select f, e, sum(e) over () as n from s",
+            ],
+            "v": _OVER_A_TEXT,
+        },
+        {
+            "u": ["select 1 as f, 1 as e, 2 as n union all select 2, 1, 1"],
+            "v": _OVER_A_TEXT,
         },
     ),
 }

@@ -25,7 +25,7 @@ def with_tables(catalogue: Catalogue, tables: Sequence[Declaration], copy: str) 
     kept = [view for view in catalogue.views if view.name not in names]
     if any(view.columns and view.parts[0] != view.name for view in kept):
         return None
-    copies = [SqlText(f"select * from {_quoted(name)}", relation=name + copy) for name in sorted(names)]  # noqa: S608
+    copies = [SqlText(f"select * from {_quoted(name)}", parts=(name + copy,)) for name in sorted(names)]  # noqa: S608
     unfolded = [view.name for view in kept if not view.stored]
     declared = [*catalogue.declarations.values(), *tables]
     return read_sql([*map(_text, kept), *copies], declared, unfolded=unfolded)

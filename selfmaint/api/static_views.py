@@ -1,4 +1,4 @@
-"""Views over texts that an update leaves as they are: the rows of such a text are a table that does not change.
+"""Views over views that cannot be analysed, and that an update leaves as they are: over tables that do not change.
 
     days:  SELECT explode(sequence(DATE '2026-01-01', DATE '2026-12-31')) AS day
     daily: SELECT d.day, COUNT(o.id) AS n FROM days d LEFT JOIN orders o ON o.placed = d.day GROUP BY d.day
@@ -8,17 +8,18 @@ others.
 
 Conditions of soundness:
 
-1. The text reads no relation that changes, and has one result: its rows are after the update what they were before.
+1. Such a view reads no relation that changes, and has one result: its rows are after the update what they were before.
 2. They are stored with the types that its query gives, each once.
 3. A key, or that there is no null, is told by its query or seen in all of its rows: these are the table's, whatever the
    database.
-4. The contents of each view are kept in the same form, whether the text is a table or not.
+4. The contents of each view are kept in the same form, whether it is over a view or a table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ from datalog.model import ANY, Column, Declaration, OpaqueView, Row, TextQuery
 from selfmaint.api.over_views import gives_one_result, tables_known
 from selfmaint.api.platform import platform_of
 from selfmaint.api.programs import catalog_of_sql
+from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.procedure import check, with_enough
 from selfmaint.decide.searched import determined_delta
 from selfmaint.decide.unions import deltas_of_unions, of_unions
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
     from selfmaint.api.warehouse import Warehouse
 
 MOST_ROWS = 20_000
-"""Of a text with more rows no keys are looked for but those that its query tells."""
+"""Of a view with more rows no keys are looked for but those that its query tells."""
 
 MOST_COLUMNS = 2
 """Keys of more columns are not looked for, but that of all."""
@@ -50,76 +52,74 @@ MOST_COLUMNS = 2
 _COPY = "__stored"
 
 
-def with_static_texts(
+def with_static_views(
     warehouse: Warehouse[D], update: Update[D], situation: Situation, verdicts: Mapping[str, Verdict]
 ) -> dict[str, Verdict]:
-    """The verdicts, where views over texts that stay as they are have those that they have over tables."""
-    found = dict(verdicts)
-    catalog = warehouse.catalog
-    open_ = [view for view in catalog.views if _may_gain(catalog, view, found.get(view.name))]
-    static = _static(catalog, situation, open_)
-    tables = [one for name in static if (one := _declared(warehouse, catalog.view(name))) is not None]
+    """The verdicts, where views over such views have those that they have over tables."""
+    found, catalog = dict(verdicts), warehouse.catalog
+    readers = [v for v in catalog.views if isinstance(found.get(v.name), Undecided) and _is_alone(catalog, v)]
+    static = _static(catalog, situation, readers)
+    tables = [one for view in static if (one := _declared(warehouse, view)) is not None]
     other = _over(warehouse, tables) if tables else None
     if other is None:
         return found
-    wanted = [
-        v.name
-        for v in open_
-        if v.name in {o.name for o in other.catalog.views if _is_decided(other.catalog, o)}
-    ]
-    parts = [part for name in wanted for part in other.catalog.parts(other.catalog.view(name))]
-    if not parts:
+    below, names = reads(other.catalog), {one.name for one in tables}
+    wanted = {v.name: other.catalog.parts(other.catalog.view(v.name)) for v in readers if v.name not in names}
+    wanted = {
+        n: parts for n, parts in wanted.items() if below[n] & names and all(p.is_decided for p in parts)
+    }
+    every = [part for parts in wanted.values() for part in parts]
+    if not every:
         return found
     facts, its = other.given(update)
-    known = with_enough(other.decision.knowledge(other.engine, facts, its), parts)
-    alone = check(known, parts)
+    known = with_enough(other.decision.knowledge(other.engine, facts, its), every)
+    alone = check(known, every)
     for name, verdict in of_unions(other.catalog, alone).items():
         if isinstance(verdict, SelfMaintainable):
-            names = [part.name for part in other.catalog.parts(other.catalog.view(name))]
-
-            def delta(name: str = name, names: Sequence[str] = names) -> Delta[D]:
-                deltas = {part: determined_delta(known, alone[part]) for part in names}  # type: ignore[arg-type]
-                return deltas_of_unions(other.catalog, other.engine, known.facts, deltas)[name]
-
-            below = ", ".join(f"`{one.name}`" for one in tables if one.name in reads(other.catalog)[name])
-            remark = f"{below} stays as it is"
-            found[name] = SelfMaintainable(
-                name, (*verdict.remarks, remark), catalog.view(name).semantics, delta=delta, exact=False
+            told = {part.name: alone[part.name] for part in wanted[name]}
+            remark = f"{', '.join(f'`{one}`' for one in sorted(below[name] & names))} stays as it is"
+            semantics, change = (
+                catalog.view(name).semantics,
+                partial(_change, other.catalog, known, name, told),
             )
+            found[name] = SelfMaintainable(name, (*verdict.remarks, remark), semantics, delta=change)
     return found
 
 
-def _may_gain(catalog: Catalog, view: View, verdict: Verdict | None) -> bool:
-    """Whether it is a text that is not decided."""
-    return (
-        isinstance(verdict, Undecided)
-        and isinstance(view.definition, OpaqueView)
-        and catalog.parts(view) == (view,)
-    )
+def _change(catalog: Catalog, known: Knowledge[D], name: str, told: Mapping[str, Verdict]) -> Delta[D]:
+    """The change of a view from those of its parts, in the schema in which these are decided."""
+    deltas = {
+        part: determined_delta(known, its) for part, its in told.items() if isinstance(its, SelfMaintainable)
+    }
+    return deltas_of_unions(catalog, known.engine, known.facts, deltas)[name]
 
 
-def _is_decided(catalog: Catalog, view: View) -> bool:
-    return all(part.is_decided for part in catalog.parts(view))
+def _is_alone(catalog: Catalog, view: View) -> bool:
+    """Whether a view is not decided, nor in parts."""
+    return not view.is_decided and not view.is_counted and catalog.parts(view) == (view,)
 
 
-def _static(catalog: Catalog, situation: Situation, readers: Sequence[View]) -> list[str]:
-    """Condition 1: the texts that some views are written over, and that no change reaches."""
+def _static(catalog: Catalog, situation: Situation, readers: Sequence[View]) -> list[View]:
+    """Condition 1: of the views that some are written over those that cannot be analysed, and that stay as they are."""
     if catalog.queries is None or catalog.clock is not None:
         return []
-    asked = {name for view in readers for name in _written_over(catalog, view)}
+    asked = frozenset[str]().union(*(_written_over(catalog, view) for view in readers))
     below, changed = reads(catalog), situation.inserted | situation.deleted
-    texts = {view.name: view for view in catalog.views if isinstance(view.definition, OpaqueView)}
     return [
-        name
-        for name, view in texts.items()
-        if name in asked
-        and below[name].isdisjoint(changed)
-        and not view.is_counted
-        and catalog.parts(view) == (view,)
-        and isinstance(view.definition, OpaqueView)
-        and isinstance(view.definition.query, TextQuery)
-        and gives_one_result(catalog, view.definition.query)
+        view
+        for view in catalog.views
+        if view.name in asked
+        and below[view.name].isdisjoint(changed)
+        and _is_alone(catalog, view)
+        and _has_one_result(catalog, view)
     ]
+
+
+def _has_one_result(catalog: Catalog, view: View) -> bool:
+    if not isinstance(view.definition, OpaqueView):
+        return view.definition is not None
+    query = view.definition.query
+    return isinstance(query, TextQuery) and gives_one_result(catalog, query)
 
 
 def _written_over(catalog: Catalog, view: View) -> frozenset[str]:
@@ -134,7 +134,7 @@ def _written_over(catalog: Catalog, view: View) -> frozenset[str]:
 
 
 def _declared(warehouse: Warehouse[D], view: View) -> Declaration | None:
-    """Conditions 2 and 3: a text as a table."""
+    """Conditions 2 and 3: a view as a table."""
     catalog, engine = warehouse.catalog, warehouse.engine
     contents = warehouse.contents[view.name]
     table = tables_known(catalog).get(view.name)
@@ -164,7 +164,7 @@ def _declared(warehouse: Warehouse[D], view: View) -> Declaration | None:
 
 
 def _keys(table: Table, rows: Collection[Row] | None) -> list[tuple[int, ...]]:
-    """The keys that a text's query tells, and those that all of its rows have; at least that of all columns."""
+    """The keys that a view's query tells, and those that all of its rows have; at least that of all columns."""
     found = [*table.keys]
     if rows is None:
         return found
@@ -187,7 +187,7 @@ def _is_full(rows: Collection[Row], column: int) -> bool:
 
 
 def _over(warehouse: Warehouse[D], tables: Sequence[Declaration]) -> Warehouse[D] | None:
-    """Condition 4: the warehouse where some texts are tables, each with a view of its rows."""
+    """Condition 4: the warehouse where some views are tables, each with a view of its rows."""
     from datalog.sql.views.reread import with_tables  # noqa: PLC0415 - where there are texts
     from datalog.sql.views.text_reads import Queries  # noqa: PLC0415 - see above
 
