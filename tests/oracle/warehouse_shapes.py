@@ -32,7 +32,9 @@ def _several(*families: Mapping[str, list[str]]) -> Shape:
     """Views over views: of each name one of some texts."""
 
     def made(random: Random) -> Mapping[str, str]:
-        return {name: random.choice(texts) for name, texts in random.choice(families).items()}
+        test = random.choice(["", " where c > 1", " where b is not null"])
+        family = random.choice(families).items()
+        return {name: random.choice(texts).replace("{test}", test) for name, texts in family}
 
     return made
 
@@ -294,6 +296,29 @@ WAREHOUSE_SHAPES: Mapping[str, Shape] = {
         {
             "u": ["select 1 as f, 1 as e, 2 as n union all select 2, 1, 1"],
             "v": _OVER_A_TEXT,
+        },
+    ),
+    "written rows": _several(
+        {
+            "u": [
+                "select a, b, c from r{test} union all select 0, 1, 2",
+                "select a, b, c from r union select 0, 1, 2",
+                "select a, b, c from r union all select 0, 1, 2 union all select 4, null, 1",
+            ],
+            "v": [
+                "select s.f, u.a from s join u on u.b = s.f",
+                "select u.b, count(*) as z, sum(u.c) as y from u group by u.b",
+                "select u.a, s.e from u left join s on u.b = s.f",
+                "select u.b, count(s.f) as z from u left join s on u.b = s.f group by u.b",
+                "select a, b from u where b = 1",
+            ],
+        },
+        {"v": ["select b, count(*) as z from r group by b union all select 0, 0"]},
+        {"v": ["select b from r union all select 1"]},
+        {"v": ["select a, b from r where c = 1 union select 0, 0"]},
+        {
+            "u": ["select 1 as z, 2 as y"],
+            "v": ["select r.a, r.c + u.y as x from r cross join u", "select z from u"],
         },
     ),
 }
