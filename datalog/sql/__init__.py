@@ -1,7 +1,7 @@
 """Rules as Spark SQL: trees of sqlglot, made of rules in the shape of a query, and the one place that prints them."""
 
 from datalog.errors import EmissionError
-from datalog.sql.definitions import select, select_table, select_view
+from datalog.sql.definitions import select, select_above, select_table, select_view
 from datalog.sql.merge import (
     Steps,
     changes_table,
@@ -35,6 +35,7 @@ __all__ = [
     "merge_rows",
     "read_set",
     "select",
+    "select_above",
     "select_in_steps",
     "select_table",
     "select_view",

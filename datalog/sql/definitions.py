@@ -159,6 +159,40 @@ def select_view(definition: ViewDefinition, tables: Mapping[Predicate, Table]) -
     return reduce(lambda left, right: exp.Union(this=left, expression=right, distinct=once), queries)
 
 
+def select_above(definitions: Sequence[ViewDefinition], facts: Mapping[Predicate, Program]) -> exp.Query:
+    """The query whose rows are those of the last of some views, over those before it and tables with written rows.
+
+    Args:
+        definitions: each behind those that it reads.
+        facts: the rows of each table, as rules.
+
+    Raises:
+        EmissionError: a relation that is neither.
+
+    >>> from datalog.model import Atom, Constant, Variable, block
+    >>> from datalog.sql.text import text
+    >>> r, x = Predicate("r"), Variable("X")
+    >>> view = ViewDefinition("v", ("x",), (block("v", 0, [Atom(r, (x,))], [x]),))
+    >>> rows = Program((Rule(Atom(r, (Constant(1),)), ()),))
+    >>> text(select_above([view], {r: rows}), pretty=False)
+    'WITH `r` AS (SELECT 1 AS `c0`) SELECT `r`.`c0` AS `x` FROM `r`'
+    """
+    tables: dict[Predicate, Table] = {}
+    before: list[tuple[str, exp.Query]] = []
+    for relation, rows in facts.items():
+        arity = next(rule.head.arity for rule in rows.rules)
+        columns = tuple(f"c{i}" for i in range(arity))
+        before.append((relation.name, select(rows, relation, {}, columns=columns)))
+        tables[relation] = Table((relation.name,), columns)
+    for one in definitions:
+        before.append((one.name, select_view(one, tables)))
+        tables[Predicate(one.name)] = Table((one.name,), one.columns)
+    _, query = before.pop()
+    for name, its in before:
+        query = query.with_(exp.to_identifier(name, quoted=True), as_=its)
+    return query
+
+
 def _block_query(
     one: Block, definition: ViewDefinition, tables: Mapping[Predicate, Table], *, distinct: bool
 ) -> exp.Select:

@@ -18,6 +18,7 @@ from datalog.model import (
     Term,
     Variable,
     Version,
+    ViewDefinition,
     apply_atom,
     variables_of,
 )
@@ -47,6 +48,7 @@ from selfmaint.fallback.probes import options
 from selfmaint.maintain import gained
 from selfmaint.possible.queries import queries
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
+from selfmaint.warehouse.reads import reads
 from selfmaint.warehouse.situation import Situation
 
 PATIENCE = 4
@@ -126,6 +128,7 @@ class Explanation:
         settled_by: for a "no": base relations and key columns that a read would settle the first witness with.
         supplies: for a "yes": each gained row (some) with the source of each of its facts, if that was asked.
         rules: the view as rules, if it is a union of conjunctive queries.
+        definitions: else the views that it reads, the lowest first, and itself; none where one is known by its text.
     """
 
     view: View
@@ -137,6 +140,7 @@ class Explanation:
     settled_by: tuple[tuple[str, tuple[str, ...]], ...]
     supplies: Mapping[Row, tuple[Supply, ...]]
     rules: tuple[Rule, ...]
+    definitions: tuple[ViewDefinition, ...] = ()
 
     @property
     def is_searched(self) -> bool:
@@ -233,8 +237,17 @@ def explain(
         settled_by=settled,
         supplies=_supplies(known, chosen, verdict) if isinstance(verdict, SelfMaintainable) else {},
         rules=tuple(Rule(Atom(chosen.stored_in, q.head), (*q.body, *q.filters)) for q in rules),
+        definitions=() if rules or proof is None else _definitions(catalog, chosen),
     )
     return replace(found, ruled_out=(), tested=()) if found.is_searched else found
+
+
+def _definitions(catalog: Catalog, view: View) -> tuple[ViewDefinition, ...]:
+    below = reads(catalog)
+    lower = [one for one in catalog.views if one.name in below.get(view.name, ())]
+    every = [*sorted(lower, key=lambda one: len(below[one.name])), view]
+    found = [one.definition for one in every if isinstance(one.definition, ViewDefinition)]
+    return tuple(found) if len(found) == len(every) else ()
 
 
 def _proof(known: Knowledge[D], witnesses: Sequence[Witness]) -> Counterexample | None:

@@ -30,7 +30,7 @@ OPTIONS = (
     *SEARCH,
     AS_OF,
     VERBOSE,
-    switch("--sql", help='Print only the two databases of a "no", as SQL that runs anywhere.'),
+    switch("--sql", help='Print only the two databases of a "no", as Spark SQL that needs no table.'),
     FORMAT,
 )
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from selfmaint.cross_examine.examine import Examined
     from selfmaint.possible.new_state import TwoDatabases
 
+_MOST_FACTS = 4
+"""Of two databases that differ in more facts these are not listed."""
 _SHOWN = 3
 """How many witnesses are named."""
 
@@ -190,7 +192,10 @@ class NotSelfMaintainable(_Stated):
 
     @property
     def because(self) -> str:
-        """What may or may not exist: the first few."""
+        """What may or may not exist: the first few; of many facts the row that hangs on them."""
+        if self.databases is not None and len(self.unknown[0]) > _MOST_FACTS:
+            row = show(Atom(Predicate(self.view), tuple(map(Constant, self.databases.row))))
+            return f"{row} may or may not be a row: two databases differ in {len(self.unknown[0])} facts"
         lines = [f"{' and '.join(map(show, facts))} may or may not exist" for facts in self.unknown]
         more = len(lines) - _SHOWN
         return "\n".join([*lines[:_SHOWN], *([f"and {more} or more others"] if more > 0 else [])])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from datalog.analysis import atoms_of
 from datalog.model import (
     Atom,
     Comparison,
@@ -19,7 +20,7 @@ from datalog.model import (
     Rule,
     ViewDefinition,
 )
-from datalog.sql import select, text
+from datalog.sql import select, select_above, text
 from datalog.syntax import show
 from selfmaint.api.explain import Explanation, Supply, Tested
 from selfmaint.decide.pairs import Counterexample
@@ -30,7 +31,7 @@ from selfmaint.warehouse.catalog import View
 
 
 def explanation_sql(explanation: Explanation) -> str:
-    """The counterexample as SQL to run anywhere; a comment where there is none."""
+    """The counterexample as Spark SQL that needs no table; a comment where there is none."""
     found = explanation.counterexample
     if found is None:
         return f"-- no counterexample: the verdict is {explanation.verdict.kind}"
@@ -69,7 +70,7 @@ def render(explanation: Explanation, *, verbose: bool = False) -> Group:
         parts.append(cell(f"the search looked at {explanation.verdict.near}"))
     else:
         parts += [*_ruled_out(explanation)]
-        if explanation.tested or not isinstance(explanation.verdict, Undecided):
+        if explanation.tested or not (explanation.is_searched or isinstance(explanation.verdict, Undecided)):
             parts += _tested(explanation.tested)
     if explanation.supplies:
         parts += [Text(), _supplies(explanation)]
@@ -258,22 +259,36 @@ def script(explanation: Explanation, found: Counterexample) -> str:
 
     The first two give the same rows, those that the warehouse stores; the last two differ.
     """
-    view = explanation.view
-    rules = explanation.rules or (Rule(Atom(view.stored_in, view.head.terms), (*view.body, *view.filters)),)
+    if not explanation.rules and not explanation.definitions and explanation.view.is_more_than_rules:
+        return "-- the query of the view, or of one that it reads, is kept as text: it is not printed over these rows"
     parts = []
     for after in (False, True):
         for second in (False, True):
             when, which = ("after" if after else "before"), ("second" if second else "first")
             parts.append(f"-- the view {when} the update, on the {which} database")
-            parts.append(f"{_query(view, rules, found.database(second, after))};")
+            parts.append(f"{_query(explanation, found.database(second, after))};")
     return "\n".join(parts)
 
 
-def _query(view: View, rules: Iterable[Rule], database: Mapping[str, frozenset[Row]]) -> str:
-    program = Program(tuple(rules))
+def _query(explanation: Explanation, database: Mapping[str, frozenset[Row]]) -> str:
+    view = explanation.view
+    if explanation.definitions:
+        return _of_definitions(explanation.definitions, database)
+    rules = explanation.rules or (Rule(Atom(view.stored_in, view.head.terms), (*view.body, *view.filters)),)
+    program = Program(rules)
     relations = {atom.predicate: atom.arity for rule in program.rules for atom in rule.atoms}
     facts = (rule for predicate, arity in relations.items() for rule in _facts(predicate, arity, database))
     return text(select(Program((*program.rules, *facts)), view.stored_in, {}, columns=view.columns))
+
+
+def _of_definitions(definitions: Sequence[ViewDefinition], database: Mapping[str, frozenset[Row]]) -> str:
+    """The last of some views, over those before it and the rows of tables."""
+    names = {one.name for one in definitions}
+    literals = [literal for one in definitions for block in one.blocks for literal in block.core.body]
+    atoms = [atom for literal in literals for atom in atoms_of(literal) if atom.predicate.name not in names]
+    arities = {atom.predicate: atom.arity for atom in atoms}
+    facts = {one: Program(tuple(_facts(one, arity, database))) for one, arity in arities.items()}
+    return text(select_above(definitions, facts))
 
 
 def _facts(predicate: Predicate, arity: int, database: Mapping[str, frozenset[Row]]) -> Iterator[Rule]:

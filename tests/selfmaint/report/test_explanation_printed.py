@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
+import duckdb
+import pytest
 from rich.console import Console
 
 from datalog.model import Row
@@ -9,8 +13,10 @@ from selfmaint.api.explain import Explanation, explain
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import build
 from selfmaint.decide.search_budget import SearchBudget
+from selfmaint.decide.verdict import NotSelfMaintainable
 from selfmaint.engine.memory import MemoryEngine
-from selfmaint.report.explanation import explanation_json, render
+from selfmaint.possible.new_state import TwoDatabases
+from selfmaint.report.explanation import explanation_json, explanation_sql, render
 from tests.large_engine import LargeEngine
 
 _KEYED = (
@@ -98,3 +104,47 @@ def test_a_free_value_is_named_by_its_column() -> None:
 def test_json_has_what_the_second_database_lacks() -> None:
     found = explanation_json(a_no())
     assert found["counterexample"]["removed"] == {}  # type: ignore[call-overload,index]
+
+
+@pytest.mark.parametrize(
+    ("views", "stored", "update"),
+    [
+        (
+            "create view v as select h, max(id) as m from b group by h;",
+            {"v": frozenset({(1, 5)})},
+            {"b": frozenset({(5, 1)})},
+        ),
+        (
+            "create view u as select distinct h, x from b; create view v as select h, count(*) as k from u group by h;",
+            {"u": frozenset({(1, 5), (1, 6)}), "v": frozenset({(1, 2)})},
+            {"b": frozenset({(7, 1, 5)})},
+        ),
+    ],
+)
+def test_the_script_of_a_view_that_groups_shows_two_databases_that_differ(
+    views: str, stored: dict[str, frozenset[Row]], update: dict[str, frozenset[Row]]
+) -> None:
+    more = ", x int not null" if " x " in views else ""
+    program = f"create table b (id int primary key, h int not null{more});{views}"
+    warehouse = build(program, stored, MemoryEngine())
+    explanation = explain(warehouse, Update({}, update, effective=True), "v")
+    assert explanation.counterexample is not None
+    statements = (
+        explanation_sql(explanation).replace("`", '"').replace("FROM VALUES", "FROM (VALUES").split(";")
+    )
+    found = [Counter(duckdb.sql(_closed(one)).fetchall()) for one in statements if one.strip()]
+    assert found[0] == found[1] == Counter(stored["v"])
+    assert found[2] != found[3]
+    assert explanation_json(explanation)["counterexample"]["sql"] == explanation_sql(explanation)  # type: ignore[index,call-overload]
+
+
+def _closed(statement: str) -> str:
+    """Spark's inline table as DuckDB has it."""
+    return statement.replace(' AS "facts"', ') AS "facts"')
+
+
+def test_many_facts_are_not_listed_as_what_a_verdict_hangs_on() -> None:
+    pair = TwoDatabases({"r": frozenset()}, {"r": frozenset((i,) for i in range(9))}, (3,))
+    assert NotSelfMaintainable("v", (), databases=pair).because == (
+        "v(3) may or may not be a row: two databases differ in 9 facts"
+    )
