@@ -17,13 +17,14 @@ from selfmaint.decide.evaluation import foresee
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.procedure import check as decide
 from selfmaint.decide.unions import of_unions
-from selfmaint.decide.verdict import Verdict, Verdicts, Way
+from selfmaint.decide.verdict import NotSelfMaintainable, Undecided, Verdict, Verdicts, Way
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code, input_error
 from selfmaint.warehouse.base_relations import BaseRelation
 from selfmaint.warehouse.catalog import View
 from selfmaint.warehouse.near import require_known
 from selfmaint.warehouse.over_stored import copies_without_keys
+from selfmaint.warehouse.reads import reads
 from selfmaint.warehouse.situation import Situation
 
 if TYPE_CHECKING:
@@ -80,13 +81,35 @@ def decided(
     warehouse: Warehouse[D], update: Update[D], known: Knowledge[D], parts: Sequence[View], **sample: int
 ) -> dict[str, Verdict]:
     """The verdicts on some views and branches of unions, also on those of which only the text is known."""
-    found = decide(known, parts, **sample)
+    found = _with_doubts(known, decide(known, parts, **sample))
     if all(found[part.name] or part.is_decided for part in parts):
         return found
     from selfmaint.api.shown_rows import with_shown_rows  # noqa: PLC0415 - only where there are such texts
     from selfmaint.api.static_views import with_static_views  # noqa: PLC0415 - see above
 
     return with_static_views(warehouse, update, known.situation, with_shown_rows(known, found))
+
+
+def _with_doubts(known: Knowledge[D], found: dict[str, Verdict]) -> dict[str, Verdict]:
+    """The verdicts, without a "no" by databases that may differ in nothing but the numbers of equal rows.
+
+    An update that may not be effective says of such a row neither that it was there nor which of those it is.
+    """
+    catalog, situation = known.catalog, known.situation
+    numbered = {
+        name for name in situation.inserted | situation.deleted if catalog.relations[name].is_numbered
+    }
+    if situation.effective or not numbered:
+        return found
+    below = reads(catalog)
+    names = ", ".join(f"`{name}`" for name in sorted(numbered))
+    why = f"{names} has no key, and the update is not said to be effective"
+    return {
+        name: Undecided(name, (why,), semantics=its.semantics)
+        if isinstance(its, NotSelfMaintainable) and not numbered.isdisjoint(below.get(name, numbered))
+        else its
+        for name, its in found.items()
+    }
 
 
 def _untold(known: Knowledge[D], parts: Iterable[View], way: Way | None) -> frozenset[str]:

@@ -67,6 +67,10 @@ def update_from(
     id: str | None = None,  # noqa: A002 - what it is
 ) -> Update[D]:
     """An update from frames or paths; see `Update.from_frames` and `Update.from_files`."""
+    for side, its in (("inserted", inserted), ("deleted", deleted)):
+        if not isinstance(its, Mapping | None):  # callers may not be type-checked
+            message = f"`{side}` is a `{type(its).__name__}`, and not a mapping from relations to rows"
+            raise input_error(Code.COLUMNS_DIFFER, message, f'name the relation: `{side}={{"orders": rows}}`')
     files = _files(inserted, Version.INSERTED) | _files(deleted, Version.DELETED)
     require_outside(files.values(), warehouse.locations)
     platform = platform_of(warehouse.engine)

@@ -305,3 +305,21 @@ def test_a_yes_is_one_new_state_of_all_databases_that_explain_what_is_known(numb
     for name, verdict in verdicts.items():
         if verdict:
             assert {of(queries[name], new) for new in news} == {of(queries[name], after)}, queries
+
+
+@pytest.mark.parametrize(("effective", "kind"), [(True, "yes"), (False, "undecided")])
+def test_databases_that_differ_in_the_numbers_of_equal_rows_are_no_two(effective: bool, kind: str) -> None:
+    program = "create table log (x bigint not null); create view v as select x from log;"
+    with selfmaint.build(program, {"v": pa.table({"x": [5, 5]})}, effective=effective) as wh:
+        update = selfmaint.Update.from_frames(wh, deleted={"log": pa.table({"x": [5]})})
+        assert wh.check(update)["v"].kind == kind
+
+
+def test_rows_are_given_by_relation() -> None:
+    program = "create table log (x bigint not null); create view v as select x from log;"
+    rows = pa.table({"x": [5]})
+    with (
+        selfmaint.build(program, {"v": rows}) as wh,
+        pytest.raises(selfmaint.InputError, match="`inserted` is a `Table`, and not a mapping"),
+    ):
+        selfmaint.Update.from_frames(wh, inserted=rows)  # type: ignore[arg-type]
