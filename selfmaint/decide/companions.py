@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from datalog.model import Atom, Constant, Predicate, Term, Variable, variables_of
 from selfmaint.warehouse.catalog import BaseRelation, Catalog
 from selfmaint.warehouse.constraints import Reference
+from selfmaint.warehouse.few_values import has_few_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ def is_opaque(catalog: Catalog, target: BaseRelation, key: Sequence[int]) -> boo
         if column in key:
             continue
         nullable = column in target.nullable
-        if not nullable and not target.types[column].is_finite:
+        if not nullable and not has_few_values(catalog, target.name, column):
             continue
         for view in catalog.views:
             counts = Counter(t for atom in view.body for t in atom.terms)

@@ -2,8 +2,9 @@
 
 Conditions of soundness and completeness:
 
-1. A variable that only new facts bind is fresh, the most general choice, unless its type has few values or it can
-   be null. Then the values true and false, and null, are tried as well.
+1. A variable that only new facts bind is fresh, the most general choice, unless its type has few values (and it
+   matters which: `warehouse/few_values.py`) or it can be null. Then the values true and false, and null, are tried
+   as well.
 2. Null is tried for a variable that occurs once, where a fresh value would meet a join or a constant null would,
    or would reference a row by a foreign key.
 3. Two new facts of a relation with a key may be one fact: each way of unifying such subgoals is tried. Whether the
@@ -40,6 +41,7 @@ from selfmaint.decide.companions import Chased, chase
 from selfmaint.decide.inconsistency import Contradiction, contradictions, drop_implied
 from selfmaint.warehouse.catalog import Catalog, View, certain_variables
 from selfmaint.warehouse.constraints import compose, merged_by_keys, unifier
+from selfmaint.warehouse.few_values import has_few_values
 
 MAPPING_LIMIT = 20_000
 """After so many steps of the search for partial mappings of one view into another, the pair is left out.
@@ -365,7 +367,7 @@ def _values_to_try(catalog: Catalog, variable: Variable, plain: Instance) -> lis
         for i, term in enumerate(atom.terms)
         if term == variable
     ]
-    finite = any(relation.types[i].is_finite for relation, i in places)
+    finite = any(has_few_values(catalog, relation.name, i) for relation, i in places)
     values: list[bool | None] = [True, False] if finite else []
     can_be_null = variable not in plain.not_null and all(i in relation.nullable for relation, i in places)
     if can_be_null and (finite or _null_matters(variable, plain)):

@@ -22,6 +22,7 @@ from selfmaint.decide.instances import Instance
 from selfmaint.decide.new_facts import NewFacts
 from selfmaint.warehouse.catalog import BaseRelation, Catalog
 from selfmaint.warehouse.constraints import unifier
+from selfmaint.warehouse.few_values import has_few_values
 
 _MOST_WAYS = 300
 """In more ways only foreign keys that the view joins by are followed: each way is a test."""
@@ -193,7 +194,7 @@ class HalfKnown:
         keys = {i for _, reference in references for i in reference.target_columns}
         others = set(range(relation.arity)) - keys
         referencing = {i for reference in relation.references for i in reference.columns}
-        finite = {i for i in others if relation.types[i].is_finite}
+        finite = {i for i in others if has_few_values(self.catalog, relation.name, i)}
         compared = others & self._compared(relation.name)
         tied = any(not relation.can_differ(reference.target_columns) for _, reference in references)
         return (

@@ -55,6 +55,7 @@ from selfmaint.decide.positions import At, resolved, substitution
 from selfmaint.decide.supports import has_many_supports, supports
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.constraints import Reference
+from selfmaint.warehouse.few_values import has_few_values
 from selfmaint.warehouse.situation import Situation
 
 T = TypeVar("T")
@@ -171,7 +172,7 @@ def _settled(catalog: Catalog, candidate: NewFacts) -> NewFacts | None:
     for j in candidate.subgoals:
         relation = catalog.relations[candidate.instance.body[j].predicate.name]
         for i, term in enumerate(candidate.instance.body[j].terms):
-            if term in fresh and relation.types[i].is_finite:
+            if term in fresh and has_few_values(catalog, relation.name, i):
                 return None
     kept: list[Literal] = []
     rigid = False
