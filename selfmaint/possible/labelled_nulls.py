@@ -56,7 +56,7 @@ class LabelledNull:
     @property
     def may_be_fresh(self) -> bool:
         """Whether it may have a value of its own."""
-        return not self.value_class.is_few
+        return not any(its.is_finite for its in self.types)
 
     def admits(self, constant: Constant) -> bool:
         """Whether it may be a constant, by its types."""

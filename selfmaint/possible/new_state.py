@@ -93,9 +93,6 @@ def _fresh(
     found: dict[int, Value] = {}
     for at, (number, its) in enumerate(sorted(types.items())):
         start = 1 + at + (attempt * len(types))
-        if its.is_finite and not one.is_few:  # which of them it is does not matter
-            found[number] = fresh_value(its, start)
-            continue
         tried = (fresh_value(its, start + _TRIED * step) for step in range(_TRIED))
         value = next((v for v in tried if Constant(v) not in taken and fits(v, its)), None)
         if value is None:

@@ -46,7 +46,6 @@ from datalog.order.points import point_of
 from selfmaint.countermodel.model_check import Given
 from selfmaint.possible.queries import Query
 from selfmaint.warehouse.catalog import Catalog
-from selfmaint.warehouse.few_values import has_few_values
 
 _COLUMN = Variable("Column")
 
@@ -74,7 +73,6 @@ class ValueClass:
         landmarks: those of them that rules compare with.
         is_ordered: whether values are compared by size.
         is_related: whether they are compared with each other, or have to be looked at as if they were.
-        is_few: whether there are few values, and it matters which of them a row has.
         regions: the numbers of places.
     """
 
@@ -84,7 +82,6 @@ class ValueClass:
     landmarks: frozenset[Constant]
     is_ordered: bool
     is_related: bool
-    is_few: bool
     constants: dict[Constant, int] = field(default_factory=dict)
     regions: list[list[int]] = field(default_factory=list)
 
@@ -270,12 +267,9 @@ class ValueClasses:
 
     def _classes(self, known: Given) -> dict[Hashable, ValueClass]:
         types: dict[Hashable, set[ColumnType]] = {}
-        few = set[Hashable]()
         for relation in known.catalog.relations.values():
             for i, its in enumerate(relation.types):
                 types.setdefault(self._root((relation.name, i)), set()).add(its)
-                if has_few_values(known.catalog, relation.name, i):
-                    few.add(self._root((relation.name, i)))
         values: dict[Hashable, set[Constant]] = {}
         for node, found in self._constants.items():
             values.setdefault(self._root(node), set()).update(found)
@@ -288,11 +282,11 @@ class ValueClasses:
         for number, root in enumerate(roots):
             its_types = frozenset(types.get(root, ()))
             constants = values.get(root, set())
-            if root in few:
+            if any(t.is_finite for t in its_types):
                 constants |= {Constant(value=False), Constant(value=True)}
             marks = frozenset(landmarks.get(root, ())) - {Constant(None)}
             made[root] = ValueClass(
-                number, its_types, frozenset(constants), marks, root in ordered, root in related, root in few
+                number, its_types, frozenset(constants), marks, root in ordered, root in related
             )
         return made
 
