@@ -17,6 +17,7 @@ from selfmaint.audit.needs import Need, needs
 from selfmaint.audit.search import Search
 from selfmaint.errors import Code, input_error
 from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.reads import is_unknown, reads
 from selfmaint.warehouse.situation import Situation
 
 TOTAL = 5
@@ -129,6 +130,8 @@ def verdicts(
     search: Search, view: View, costs: Mapping[str, float], columns: Mapping[str, frozenset[int]]
 ) -> ViewAudit:
     """The verdicts on one view, the widest kind of change first: much follows from it."""
+    if not is_unknown(view) and reads(search.catalog)[view.name].isdisjoint(search.catalog.relations):
+        return ViewAudit(view, (), Line(None, {Kind.ANY: Always()}))
     _ = search.outcome(view, ANYTHING)
     lines = [_line(search, view, relation, columns) for relation in relations_of(search.catalog, view)]
     outcome = search.widened(view, ANYTHING, (line.any for line in lines))

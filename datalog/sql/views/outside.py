@@ -123,7 +123,10 @@ _KINDS: Mapping[type[exp.Expr], tuple[str, str]] = {
         "lists begin at 0 in Spark; `split_part(text, ',', 1)` is the first part of a text",
     ),
     exp.Pivot: ("PIVOT", "one `sum(case when ... then ... end)` for each column says the same"),
-    exp.Values: ("VALUES", "put the rows into a table"),
+    exp.Values: (
+        "VALUES",
+        "put the rows into a view of their own: `select 1 as id, ... union all select 2, ...`",
+    ),
     exp.Filter: ("FILTER of this aggregate", "count, sum, avg, min and max are analysed"),
     exp.Rollup: ("ROLLUP", "one view for each grouping"),
     exp.Cube: ("CUBE", "one view for each grouping"),
