@@ -206,7 +206,7 @@ def _named(folder: Path, problems: list[Diagnostic]) -> Iterator[_Part]:
                 Code.WAREHOUSE_FILE,
                 f"`{path.name}` in `{folder}` is no part of an update",
                 hint="name it `RELATION.insert.SUFFIX` or `RELATION.delete.SUFFIX`, "
-                f"with {', '.join(f'`{s}`' for s in SUFFIXES[:3])} for the suffix",
+                f"with {', '.join(f'`{s}`' for s in SUFFIXES[:3])} for the suffix, in small letters",
             )
         )
 

@@ -65,9 +65,9 @@ def read_contents(database: Database, location: str, expected: Expected, *, decl
         if isinstance(failure, InputError):
             raise
         message = f"`{location}` cannot be read as what is declared: {first_line(failure)}"
-        raise input_error(
-            Code.COLUMNS_DIFFER, message, "correct the contents, or the declaration"
-        ) from failure
+        is_text = isinstance(failure, UnicodeError)
+        hint = "save the file as UTF-8" if is_text else "correct the contents, or the declaration"
+        raise input_error(Code.COLUMNS_DIFFER, message, hint) from failure
 
 
 def read_as_stored(database: Database, location: str, name: str) -> Relation:

@@ -292,6 +292,27 @@ _SPELLED = {
     **dict.fromkeys(("-inf", "-infinity"), "-Infinity"),
 }
 """Doubles that other programs write otherwise than Spark."""
+_WRITTEN = {
+    "boolean": "`true` or `false`",
+    "date": "`2026-01-31`",
+    "timestamp": "`2026-01-31 23:59:00`, with a zone `Z` or `+01:00` or none",
+    "timestamp_ntz": "`2026-01-31 23:59:00`, without a zone",
+}
+"""How values of a family are written; of numbers see `_form`."""
+
+
+def _form(declared: ColumnType, text: str) -> str:
+    """How a value of a type is written."""
+    if text.strip().lower() in ("null", "none", "n/a", "\\n"):
+        return "leave the field empty for null"
+    if declared.family in _WRITTEN:
+        return f"such a value is written {_WRITTEN[declared.family]}"
+    is_number = holds(ColumnType(TypeName.DOUBLE), text)
+    if declared.family != "number" or (is_number and not declared.name.is_integer):
+        return "correct the value"
+    if declared.name.is_integer:
+        return "correct the value" if _INTEGER.fullmatch(text) else "write a whole number, as `1234`"
+    return "write it with a point and no other mark, as `1234.5`"
 
 
 def _diagnostic(file: Path, reading: TextReading, found: BadValue) -> Diagnostic:
@@ -315,5 +336,5 @@ def _diagnostic(file: Path, reading: TextReading, found: BadValue) -> Diagnostic
         f"not of type `{declared}`",
         hint=f"write it as `{spelled}`"
         if spelled
-        else f"correct the value, or declare `{found.column}` with another type",
+        else f"{_form(declared, found.text)}; or declare `{found.column}` with another type",
     )

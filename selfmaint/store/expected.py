@@ -173,7 +173,10 @@ def _hint(found: Sequence[str], expected: Expected) -> str:
         declaration = expected.naming.format(_named(expected.name, found if suits else expected.columns))
         advice.append(f"name the view's columns by a declaration, such as `{declaration}`")
     elif not advice:
-        advice.append("store these columns, or correct the declaration")
+        more = [name for name in found if name not in expected.columns]
+        is_more = set(expected.columns) < set(found)
+        advice.append(f"leave {_listed(more)} out" if is_more else "store these columns")
+        advice.append("correct the declaration")
     return ", or ".join(advice)
 
 

@@ -107,20 +107,26 @@ def test_several_bad_values_are_found_up_to_a_limit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "hint"),
+    ("type_", "text", "hint"),
     [
-        ("nan", "write it as `NaN`"),
-        ("+inf", "write it as `Infinity`"),
-        ("-infinity", "write it as `-Infinity`"),
-        ("none", "correct the value, or declare `x` with another type"),
+        ("double", "nan", "write it as `NaN`"),
+        ("double", "+inf", "write it as `Infinity`"),
+        ("double", "-infinity", "write it as `-Infinity`"),
+        ("double", "none", "leave the field empty for null"),
+        ("double", "1.234.567", "write it with a point and no other mark, as `1234.5`"),
+        ("int", "1.5", "write a whole number, as `1234`"),
+        ("int", "99999999999", "correct the value"),
+        ("boolean", "yes", "such a value is written `true` or `false`"),
+        ("date", "yesterday", "such a value is written `2026-01-31`"),
     ],
 )
-def test_doubles_as_others_write_them(text: str, hint: str, tmp_path: Path) -> None:
+def test_how_a_value_of_a_type_is_written(type_: str, text: str, hint: str, tmp_path: Path) -> None:
     file = tmp_path / "v.csv"
     file.write_text(f"x\n{text}\n")
-    remember(str(file), TextReading("v", {"x": ColumnType(TypeName.DOUBLE)}, Format.CSV))
+    remember(str(file), TextReading("v", {"x": ColumnType(TypeName(type_))}, Format.CSV))
     (found,) = placed(str(file))
-    assert found.hint == hint
+    more = "" if "write it as" in hint else "; or declare `x` with another type"
+    assert found.hint == hint + more
 
 
 def test_of_what_cannot_be_read_here_nothing_is_said(tmp_path: Path) -> None:

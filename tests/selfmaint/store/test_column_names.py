@@ -20,7 +20,7 @@ def expected(*names: str, naming: str | None = None) -> Expected:
     ("found", "difference", "hint"),
     [
         (["b"], "`a` missing", "store these columns, or correct the declaration"),
-        (["a", "b", "c"], "`c` not expected", "store these columns, or correct the declaration"),
+        (["a", "b", "c"], "`c` not expected", "leave `c` out, or correct the declaration"),
         (["a", "b", "b"], "`b` there more than once", "store these columns, or correct the declaration"),
         (["A", "b"], "`a` missing; `A` not expected", "rename the stored `A` to `a`"),
         (
