@@ -88,7 +88,8 @@ def _tables(warehouse: Warehouse[D], names: Collection[str]) -> dict[str, BaseRe
             key, nullable = its
         elif not _stands_once(view):
             continue
-        columns = warehouse.engine.columns(warehouse.contents[view.name])
+        # Rows at hand have no columns where there are none.
+        columns = warehouse.engine.columns(warehouse.contents[view.name]) or view.stored_columns
         types: Sequence[ColumnType] = stored_types(warehouse, view) or (ANY,) * len(columns)
         unique = (key,) if key else ()
         found[view.name] = BaseRelation(view.name, tuple(columns), tuple(types), nullable, unique)

@@ -7,8 +7,12 @@ from random import Random
 
 import pytest
 
+from datalog.model import Row
 from selfmaint import SourceError
 from selfmaint.api import others, views_as_tables
+from selfmaint.api.update import Update
+from selfmaint.api.warehouse import build
+from selfmaint.engine.memory import MemoryEngine
 from tests.effort import effort
 from tests.keyed_queries import COLUMNS, Outcome, changed, database, maintained
 from tests.random_queries import Maker
@@ -151,3 +155,19 @@ def _is_wrong(text: str, below: dict[str, str], number: int) -> bool:
     before = database(random)
     outcome = maintained(text, before, changed(random, before), below=below)
     return outcome.found != outcome.right
+
+
+def test_an_empty_view_at_hand_is_a_table_of_its_columns() -> None:
+    program = (
+        "create table s (f int primary key, e int);"
+        "create table r (a int not null, b int not null references s, c int not null);"
+        "create view e as select r.a, r.b, r.c, s.f from r left join s on r.b = s.f and s.e > 1;"
+        "create view u as select b, count(*) as n, sum(c) as z from r group by b;"
+        "create view v as select max(z) as z from u;"
+    )
+    stored: dict[str, frozenset[Row]] = {"e": frozenset(), "u": frozenset(), "v": frozenset({(None,)})}
+    warehouse = build(program, stored, MemoryEngine())
+    update = Update(
+        {"s": frozenset({(1, 1)}), "r": frozenset({(1, 1, 1)})}, {"s": frozenset({(2, 1)})}, effective=True
+    )
+    assert warehouse.check(update)["v"].kind == "yes"
