@@ -8,7 +8,8 @@ Conditions of soundness:
 2. What a rule gains and loses is the same on all databases that explain the other views: all those that explain the
    union as well are among them. Its own rows are known to nobody (`Grouped.is_hidden`).
 3. The copies of a row of a UNION ALL are those of all rules together.
-4. A row of a UNION that a rule loses stays if a rule gains it, or certainly gives it after the update. Else nobody
+4. A row of a UNION that a rule loses stays if a rule gains it, or certainly gives it after the update, or if it is
+   written in the union. Else it goes if there is one rule besides written rows, which gives each row once. Else nobody
    knows whether it stays, and the union is not decided here.
 5. The rows of a group over a UNION ALL are those of all rules together: what it gains and loses is what the rules'
    groups do, and its stored values are kept up as those of any group (`group_values.py`). Where types, or columns
@@ -22,7 +23,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Generic
 
-from datalog.model import Atom, Constant, Negation, Predicate, Program, Rule, Variable, Version
+from datalog.model import (
+    ANY,
+    Atom,
+    Constant,
+    Negation,
+    Predicate,
+    Program,
+    Row,
+    Rule,
+    Variable,
+    Version,
+    ViewDefinition,
+)
 from selfmaint.canonical.constraint_checks import NOT_EFFECTIVE
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.engine.protocol import D, Engine
@@ -88,11 +101,30 @@ class Summed(Generic[D]):
 
     def is_open(self) -> bool:
         """Condition 4: whether it is a UNION, and loses a row that may stay."""
-        gained, lost = self._sides
-        if lost is None or not self.view.stands_once:
+        if self._sides[1] is None or not self.view.stands_once or self._gives_once:
             return False
-        given = dict(zip((_GAINED, _LOST), (gained, lost), strict=True))
-        return bool(self._engine.count(self._made(_OPEN, dict(self._still(given)))))
+        return bool(self._engine.count(self._not_given))
+
+    @property
+    def _gives_once(self) -> bool:
+        """Whether there is one rule besides written rows, which gives each row once."""
+        parts = self.known.catalog.summands[self.view.name]
+        return len(parts) == 1 and parts[0].grouped.is_single and self._written is not None
+
+    @cached_property
+    def _written(self) -> Sequence[Row] | None:
+        """The rows that are written in the union; None if one of them is computed."""
+        definition = self.view.definition
+        blocks = definition.blocks if isinstance(definition, ViewDefinition) else ()
+        every = [one.outputs for one in blocks if one.is_constant]
+        found = [tuple(o.value for o in outputs if isinstance(o, Constant)) for outputs in every]
+        return found if all(len(row) == len(self.view.columns) for row in found) else None
+
+    @cached_property
+    def _not_given(self) -> D:
+        """The rows lost that no rule gains, nor certainly gives, and that are not written."""
+        given = dict(zip((_GAINED, _LOST), self._sides, strict=True))
+        return self._made(_OPEN, dict(self._still(given)))
 
     def _still(self, given: Mapping[Predicate, D | None]) -> Iterator[tuple[Predicate, D]]:
         """Rows lost and not gained, and those of them that are certainly given."""
@@ -101,8 +133,12 @@ class Summed(Generic[D]):
         lost = Rule(Atom(_LEFT, (*columns, Constant(1))), (Atom(_LOST, (*columns, Variable("N"))), *less))
         left = self._evaluated([lost], {p: rows for p, rows in given.items() if rows is not None})
         yield _LEFT, left
-        parts = [certain_rows(told.known, told.part, left) for told in self.told]
-        some = self._sum([rows for rows in parts if rows is not None])
+        parts = [rows for t in self.told if (rows := certain_rows(t.known, t.part, left)) is not None]
+        if self._written:
+            names = self._engine.columns(left)
+            rows = self._engine.load([(*row, 1) for row in self._written], names, [ANY] * len(names))
+            parts.append(self._engine.like(rows, left))
+        some = self._sum(parts)
         if some is not None:
             yield _GIVEN, some
 
@@ -129,8 +165,12 @@ class Summed(Generic[D]):
         stored = self.known.facts.relations[self.view.predicate]
         nothing = self._engine.empty(stored)
         if self.view.stands_once:
-            new = nothing if gained is None else self._not_stored(gained)
-            return Delta(self._engine.keep(self._engine.like(new, stored)), nothing)
+            new = nothing if gained is None else self._engine.like(self._not_stored(gained), stored)
+            gone = nothing
+            if lost is not None and self._gives_once:
+                gone = self._engine.keep(self._engine.like(self._not_given, stored))
+                self._require_stored(gone, stored)
+            return Delta(self._engine.keep(new), gone)
         sides = []
         for more, fewer in ((gained, lost), (lost, gained)):
             parts = [(rows, sign) for rows, sign in ((more, 1), (fewer, -1)) if rows is not None]

@@ -11,8 +11,7 @@ Conditions of soundness:
 
 1. A summand is one rule's rows, each as often as the rule gives it: the core of its groups is the rule's body.
 2. Its columns have the types of the other summands' columns: what is equal in one is written alike in all.
-3. A query that reads nothing never gains or loses a row, and is none. Of a UNION its rows would stay where others lose
-   them: such a union has no summands.
+3. A query that reads nothing never gains or loses a row, and is none.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from datalog.model import OpaqueView, Program, Rule, Semantics, ViewDefinition, block
+from datalog.model import OpaqueView, Program, Rule, ViewDefinition, block
 from selfmaint.warehouse.base_relations import BaseRelation
 from selfmaint.warehouse.cores import core_rules, output_types, types_met, with_core
 from selfmaint.warehouse.definitions import (
@@ -83,7 +82,7 @@ def _written(view: View, rules: Sequence[Rule]) -> list[ViewDefinition]:
     if view.limitation.kind is Outside.UNION:
         name = f"{view.name}#"
         blocks = [block(name, i, rule.body, rule.head.terms) for i, rule in enumerate(rules)]
-    elif definition is not None and not definition.is_grouped and not _keeps_constants(definition):
+    elif definition is not None and not definition.is_grouped:
         blocks = list(definition.blocks)
     else:
         return []
@@ -99,10 +98,6 @@ def _written(view: View, rules: Sequence[Rule]) -> list[ViewDefinition]:
         for number, one in enumerate(blocks, 1)
         if 1 < len(blocks) <= MOST and not one.is_constant
     ]
-
-
-def _keeps_constants(definition: ViewDefinition) -> bool:
-    return definition.semantics is Semantics.SET and any(one.is_constant for one in definition.blocks)
 
 
 def _counted(part: ViewDefinition) -> View:
