@@ -23,6 +23,7 @@ from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from datalog.diagnostics import ProgramError
 from datalog.model import ANY, Column, Declaration, OpaqueView, Row, TextQuery
 from selfmaint.api.over_views import gives_one_result, tables_known
 from selfmaint.api.platform import platform_of
@@ -33,6 +34,7 @@ from selfmaint.decide.searched import determined_delta
 from selfmaint.decide.unions import deltas_of_unions, of_unions
 from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict
 from selfmaint.engine.protocol import D
+from selfmaint.errors import InputError
 from selfmaint.maintain import Delta
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.reads import reads
@@ -198,10 +200,13 @@ def _over(warehouse: Warehouse[D], tables: Sequence[Declaration]) -> Warehouse[D
         return None
     if any(f"{one.name}{_COPY}".casefold() in taken for one in tables):
         return None
-    read = with_tables(queries.catalogue, tables, _COPY)
-    if read is None:
+    try:
+        read = with_tables(queries.catalogue, tables, _COPY)
+        catalog = None if read is None else catalog_of_sql(read)
+    except (ProgramError, InputError):  # a name that means another thing there
+        catalog = None
+    if catalog is None:
         return None
-    catalog = catalog_of_sql(read)
     contents = {f"{one.name}{_COPY}": warehouse.contents[one.name] for one in tables}
     contents |= {view.name: warehouse.contents[view.name] for view in before.views}
     names = {view.name for view in catalog.views}
