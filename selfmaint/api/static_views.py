@@ -24,7 +24,21 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from datalog.diagnostics import ProgramError
-from datalog.model import ANY, Column, Declaration, OpaqueView, Row, TextQuery
+from datalog.model import (
+    ANY,
+    Atom,
+    Column,
+    Declaration,
+    NullTest,
+    OpaqueView,
+    Predicate,
+    Program,
+    Row,
+    Rule,
+    TextQuery,
+    Variable,
+    Version,
+)
 from selfmaint.api.over_views import gives_one_result, tables_known
 from selfmaint.api.platform import platform_of
 from selfmaint.api.programs import catalog_of_sql
@@ -33,7 +47,7 @@ from selfmaint.decide.procedure import check, with_enough
 from selfmaint.decide.searched import determined_delta
 from selfmaint.decide.unions import deltas_of_unions, of_unions
 from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict
-from selfmaint.engine.protocol import D
+from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import InputError
 from selfmaint.maintain import Delta
 from selfmaint.warehouse.catalog import Catalog, View
@@ -46,12 +60,16 @@ if TYPE_CHECKING:
     from selfmaint.api.warehouse import Warehouse
 
 MOST_ROWS = 20_000
+"""Of a view with more rows keys of several columns are not looked for."""
+
+MOST_COUNTED = 2_000_000
 """Of a view with more rows no keys are looked for but those that its query tells."""
 
 MOST_COLUMNS = 2
 """Keys of more columns are not looked for, but that of all."""
 
 _COPY = "__stored"
+_GIVEN, _FOUND = Predicate("given", Version.STEP), Predicate("found", Version.STEP)
 
 
 def with_static_views(
@@ -148,7 +166,7 @@ def _declared(warehouse: Warehouse[D], view: View) -> Declaration | None:
     rows = engine.fetch(contents, MOST_ROWS)
     if rows is not None and len(rows) < engine.count(contents):
         return None  # a row stands twice
-    keys = _keys(table, rows)
+    keys = _keys(table, rows) or _counted_key(engine, contents, table)
     if not keys:
         return None
     types = table.types
@@ -176,6 +194,19 @@ def _keys(table: Table, rows: Collection[Row] | None) -> list[tuple[int, ...]]:
         if is_new and len({tuple(row[i] for i in columns) for row in rows}) == len(rows):
             found.append(columns)
     return found
+
+
+def _counted_key(engine: Engine[D], contents: D, table: Table) -> list[tuple[int, ...]]:
+    """The first column that has another value in each of many rows, and no null, as a key; none if there is none."""
+    number = engine.count(contents)
+    terms = tuple(Variable(f"X{i}") for i in range(len(table.columns)))
+    for i, its in enumerate(table.types):
+        if MOST_ROWS < number <= MOST_COUNTED and not its.name.has_signed_zeros:
+            rule = Rule(Atom(_FOUND, (terms[i],)), (Atom(_GIVEN, terms), NullTest(terms[i])))
+            values = engine.evaluate(Program((rule,)), _FOUND, Facts({_GIVEN: contents}), ["value"])
+            if engine.count(values) == number:
+                return [(i,)]
+    return []
 
 
 def _candidates(columns: Sequence[int]) -> Iterator[tuple[int, ...]]:

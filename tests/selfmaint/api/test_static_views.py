@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import selfmaint
+from selfmaint.api import static_views
 from selfmaint.api.check import decided
 from selfmaint.api.maintain import new_contents
 from selfmaint.decide.searched import determined_delta
@@ -113,6 +114,17 @@ def test_what_is_said_is_what_all_rows_give(below: str, over: str, change: str) 
     if change == "orders" or below == "written":  # nothing that `u` reads changes
         assert verdicts["u"]
         assert verdicts["v"], str(verdicts["v"])
+
+
+@pytest.mark.parametrize("over", OVER)
+def test_the_key_of_many_rows_is_counted(over: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(static_views, "MOST_ROWS", 3)
+    views = {"copy": "select id, customer, total, placed from orders", "u": BELOW["unknown"], "v": OVER[over]}
+    verdicts, wrong = maintained(views, "orders")
+    assert verdicts["v"]
+    assert not wrong
+    monkeypatch.setattr(static_views, "MOST_COUNTED", 4)
+    assert not maintained(views | {"v": OVER["by name"]}, "orders")[1]
 
 
 def test_a_spine_of_days() -> None:
