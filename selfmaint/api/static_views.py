@@ -1,4 +1,4 @@
-"""Views over views that cannot be analysed, and that an update leaves as they are: over tables that do not change.
+"""Views over views that cannot be analysed, and of which the change is known: over tables that change so, or stay.
 
     days:  SELECT explode(sequence(DATE '2026-01-01', DATE '2026-12-31')) AS day
     daily: SELECT d.day, COUNT(o.id) AS n FROM days d LEFT JOIN orders o ON o.placed = d.day GROUP BY d.day
@@ -8,20 +8,21 @@ others.
 
 Conditions of soundness:
 
-1. Such a view reads no relation that changes, and has one result: its rows are after the update what they were before.
+1. Such a view has one result, and reads no relation that changes: its rows are after the update what they were before.
+   Or its change is determined, whatever the database, and the update effective: then that is the table's change.
 2. They are stored with the types that its query gives, each once.
-3. A key, or that there is no null, is told by its query or seen in all of its rows: these are the table's, whatever the
-   database.
+3. A key, or that there is no null, is told by its query or seen in all of its rows, before the update and after it:
+   these are the table's, whatever the database.
 4. The contents of each view are kept in the same form, whether it is over a view or a table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic
 
 from datalog.diagnostics import ProgramError
 from datalog.model import (
@@ -42,6 +43,7 @@ from datalog.model import (
 from selfmaint.api.over_views import gives_one_result, tables_known
 from selfmaint.api.platform import platform_of
 from selfmaint.api.programs import catalog_of_sql
+from selfmaint.api.views_as_tables import with_changes_of_views
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.procedure import check, with_enough
 from selfmaint.decide.searched import determined_delta
@@ -49,10 +51,9 @@ from selfmaint.decide.unions import deltas_of_unions, of_unions
 from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import InputError
-from selfmaint.maintain import Delta
+from selfmaint.maintain import Delta, applied
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.reads import reads
-from selfmaint.warehouse.situation import Situation
 
 if TYPE_CHECKING:
     from datalog.sql.affected import Table
@@ -73,37 +74,60 @@ _GIVEN, _FOUND = Predicate("given", Version.STEP), Predicate("found", Version.ST
 
 
 def with_static_views(
-    warehouse: Warehouse[D], update: Update[D], situation: Situation, verdicts: Mapping[str, Verdict]
+    warehouse: Warehouse[D], update: Update[D], known: Knowledge[D], verdicts: Mapping[str, Verdict]
 ) -> dict[str, Verdict]:
     """The verdicts, where views over such views have those that they have over tables."""
     found, catalog = dict(verdicts), warehouse.catalog
     readers = [v for v in catalog.views if isinstance(found.get(v.name), Undecided) and _is_alone(catalog, v)]
-    static = _static(catalog, situation, readers)
-    tables = [one for view in static if (one := _declared(warehouse, view)) is not None]
-    other = _over(warehouse, tables) if tables else None
+    states = _states(warehouse, known, found, readers)
+    tables = {one.name: one for its in states if (one := _declared(warehouse, its)) is not None}
+    other = _over(warehouse, [*tables.values()]) if tables else None
     if other is None:
         return found
-    below, names = reads(other.catalog), {one.name for one in tables}
-    wanted = {v.name: other.catalog.parts(other.catalog.view(v.name)) for v in readers if v.name not in names}
+    below = reads(other.catalog)
     wanted = {
-        n: parts for n, parts in wanted.items() if below[n] & names and all(p.is_decided for p in parts)
+        v.name: other.catalog.parts(other.catalog.view(v.name)) for v in readers if v.name not in tables
+    }
+    wanted = {
+        name: parts
+        for name, parts in wanted.items()
+        if not below[name].isdisjoint(tables) and all(part.is_decided for part in parts)
     }
     every = [part for parts in wanted.values() for part in parts]
     if not every:
         return found
-    facts, its = other.given(update)
-    known = with_enough(other.decision.knowledge(other.engine, facts, its), every)
-    alone = check(known, every)
+    changes = {
+        its.view.name: its.change for its in states if its.view.name in tables and its.change is not None
+    }
+    facts, situation = other.given(with_changes_of_views(update, changes))
+    there = with_enough(other.decision.knowledge(other.engine, facts, situation), every)
+    alone = check(there, every)
     for name, verdict in of_unions(other.catalog, alone).items():
         if isinstance(verdict, SelfMaintainable):
             told = {part.name: alone[part.name] for part in wanted[name]}
-            remark = f"{', '.join(f'`{one}`' for one in sorted(below[name] & names))} stays as it is"
+            names = sorted(below[name] & tables.keys())
+            remarks = [
+                f"{', '.join(f'`{one}`' for one in some)} {what}"
+                for some, what in (
+                    ([one for one in names if one not in changes], "stays as it is"),
+                    ([one for one in names if one in changes], "changes as is known"),
+                )
+                if some
+            ]
             semantics, change = (
                 catalog.view(name).semantics,
-                partial(_change, other.catalog, known, name, told),
+                partial(_change, other.catalog, there, name, told),
             )
-            found[name] = SelfMaintainable(name, (*verdict.remarks, remark), semantics, delta=change)
+            found[name] = SelfMaintainable(name, (*verdict.remarks, *remarks), semantics, delta=change)
     return found
+
+
+@dataclass(frozen=True)
+class _State(Generic[D]):
+    """A view that counts as a table, and its change; None if the update leaves it as it is."""
+
+    view: View
+    change: Delta[D] | None = None
 
 
 def _change(catalog: Catalog, known: Knowledge[D], name: str, told: Mapping[str, Verdict]) -> Delta[D]:
@@ -119,20 +143,25 @@ def _is_alone(catalog: Catalog, view: View) -> bool:
     return not view.is_decided and not view.is_counted and catalog.parts(view) == (view,)
 
 
-def _static(catalog: Catalog, situation: Situation, readers: Sequence[View]) -> list[View]:
-    """Condition 1: of the views that some are written over those that cannot be analysed, and that stay as they are."""
+def _states(
+    warehouse: Warehouse[D], known: Knowledge[D], verdicts: Mapping[str, Verdict], readers: Sequence[View]
+) -> list[_State[D]]:
+    """Condition 1: of the views that some are written over those that cannot be analysed, if their change is known."""
+    catalog, situation = warehouse.catalog, known.situation
     if catalog.queries is None or catalog.clock is not None:
         return []
     asked = frozenset[str]().union(*(_written_over(catalog, view) for view in readers))
     below, changed = reads(catalog), situation.inserted | situation.deleted
-    return [
-        view
-        for view in catalog.views
-        if view.name in asked
-        and below[view.name].isdisjoint(changed)
-        and _is_alone(catalog, view)
-        and _has_one_result(catalog, view)
-    ]
+    found: list[_State[D]] = []
+    for view in catalog.views:
+        if view.name not in asked or not _is_alone(catalog, view) or not _has_one_result(catalog, view):
+            continue
+        verdict = verdicts.get(view.name)
+        if below[view.name].isdisjoint(changed):
+            found.append(_State(view))
+        elif situation.effective and isinstance(verdict, SelfMaintainable) and not verdict.is_computed:
+            found.append(_State(view, determined_delta(known, verdict)))
+    return found
 
 
 def _has_one_result(catalog: Catalog, view: View) -> bool:
@@ -153,9 +182,9 @@ def _written_over(catalog: Catalog, view: View) -> frozenset[str]:
     return frozenset(found)
 
 
-def _declared(warehouse: Warehouse[D], view: View) -> Declaration | None:
+def _declared(warehouse: Warehouse[D], its: _State[D]) -> Declaration | None:
     """Conditions 2 and 3: a view as a table."""
-    catalog, engine = warehouse.catalog, warehouse.engine
+    catalog, engine, view = warehouse.catalog, warehouse.engine, its.view
     contents = warehouse.contents[view.name]
     table = tables_known(catalog).get(view.name)
     if table is None or (catalog.loose is not None and catalog.loose(view.name) is not None):
@@ -163,10 +192,12 @@ def _declared(warehouse: Warehouse[D], view: View) -> Declaration | None:
     names = view.stored_columns
     if [name.casefold() for name in names] != [name.casefold() for name in table.columns]:
         return None
-    rows = engine.fetch(contents, MOST_ROWS)
-    if rows is not None and len(rows) < engine.count(contents):
+    states = [contents, *([] if its.change is None else [applied(engine, view, contents, its.change)])]
+    fetched = [engine.fetch(state, MOST_ROWS) for state in states]
+    if any(rows is not None and len(rows) < engine.count(s) for rows, s in zip(fetched, states, strict=True)):
         return None  # a row stands twice
-    keys = _keys(table, rows) or _counted_key(engine, contents, table)
+    every = None if any(rows is None for rows in fetched) else [rows for rows in fetched if rows is not None]
+    keys = _keys(table, every) or _counted_key(engine, states, table)
     if not keys:
         return None
     types = table.types
@@ -174,38 +205,41 @@ def _declared(warehouse: Warehouse[D], view: View) -> Declaration | None:
         stored = platform_of(engine).types(contents)
         types = tuple(its if one == ANY else one for one, its in zip(types, stored, strict=True))
     full = {
-        i for i in range(len(names)) if i not in table.nullable or (rows is not None and _is_full(rows, i))
+        i for i in range(len(names)) if i not in table.nullable or (every is not None and _is_full(every, i))
     }
     columns = tuple(
-        Column(name, its, i in full) for i, (name, its) in enumerate(zip(names, types, strict=True))
+        Column(name, kind, i in full) for i, (name, kind) in enumerate(zip(names, types, strict=True))
     )
     first, *more = [tuple(names[i] for i in key) for key in keys]
     return Declaration(view.name, columns, first, tuple(more))
 
 
-def _keys(table: Table, rows: Collection[Row] | None) -> list[tuple[int, ...]]:
+def _keys(table: Table, states: Sequence[Collection[Row]] | None) -> list[tuple[int, ...]]:
     """The keys that a view's query tells, and those that all of its rows have; at least that of all columns."""
     found = [*table.keys]
-    if rows is None:
+    if states is None:
         return found
-    full = [i for i in range(len(table.columns)) if _is_full(rows, i)]
+    full = [i for i in range(len(table.columns)) if _is_full(states, i)]
     for columns in _candidates(full):
         is_new = not any({*key} <= {*columns} for key in found)
-        if is_new and len({tuple(row[i] for i in columns) for row in rows}) == len(rows):
+        if is_new and all(len({tuple(row[i] for i in columns) for row in s}) == len(s) for s in states):
             found.append(columns)
     return found
 
 
-def _counted_key(engine: Engine[D], contents: D, table: Table) -> list[tuple[int, ...]]:
+def _counted_key(engine: Engine[D], states: Sequence[D], table: Table) -> list[tuple[int, ...]]:
     """The first column that has another value in each of many rows, and no null, as a key; none if there is none."""
-    number = engine.count(contents)
+    numbers = [engine.count(state) for state in states]
+    if not MOST_ROWS < max(numbers) <= MOST_COUNTED:
+        return []
     terms = tuple(Variable(f"X{i}") for i in range(len(table.columns)))
     for i, its in enumerate(table.types):
-        if MOST_ROWS < number <= MOST_COUNTED and not its.name.has_signed_zeros:
-            rule = Rule(Atom(_FOUND, (terms[i],)), (Atom(_GIVEN, terms), NullTest(terms[i])))
-            values = engine.evaluate(Program((rule,)), _FOUND, Facts({_GIVEN: contents}), ["value"])
-            if engine.count(values) == number:
-                return [(i,)]
+        if its.name.has_signed_zeros:
+            continue
+        program = Program((Rule(Atom(_FOUND, (terms[i],)), (Atom(_GIVEN, terms), NullTest(terms[i]))),))
+        values = (engine.evaluate(program, _FOUND, Facts({_GIVEN: state}), ["value"]) for state in states)
+        if all(engine.count(one) == number for one, number in zip(values, numbers, strict=True)):
+            return [(i,)]
     return []
 
 
@@ -215,8 +249,8 @@ def _candidates(columns: Sequence[int]) -> Iterator[tuple[int, ...]]:
     yield tuple(columns)
 
 
-def _is_full(rows: Collection[Row], column: int) -> bool:
-    return all(row[column] is not None for row in rows)
+def _is_full(states: Sequence[Collection[Row]], column: int) -> bool:
+    return all(row[column] is not None for rows in states for row in rows)
 
 
 def _over(warehouse: Warehouse[D], tables: Sequence[Declaration]) -> Warehouse[D] | None:
