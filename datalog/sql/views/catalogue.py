@@ -138,7 +138,7 @@ class Catalogue:
             raise problems.outside(
                 f"a read of `{view.name}`, which cannot be analysed itself,",
                 table,
-                f"it is decided where an update leaves `{view.name}` as it is; else read the tables below that",
+                f"it is decided where the change of `{view.name}` is known; else read the tables below that",
             )
         stored = Stored(view.name, view.columns_found) if view.stored else None
         if stored is not None and view.problems.source.kept:
