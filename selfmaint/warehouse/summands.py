@@ -11,7 +11,8 @@ Conditions of soundness:
 
 1. A summand is one rule's rows, each as often as the rule gives it: the core of its groups is the rule's body.
 2. Its columns have the types of the other summands' columns: what is equal in one is written alike in all.
-3. A query that reads nothing never gains or loses a row, and is none.
+3. A query that reads nothing never gains or loses a row, and is none. Of a UNION, whose rows stand once, its rows are
+   written plainly, as values of the types that the columns have in the summands (no doubles): they are like no other.
 """
 
 from __future__ import annotations
@@ -19,7 +20,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from datalog.model import OpaqueView, Program, Rule, ViewDefinition, block
+from datalog.analysis.expression_types import expression_type
+from datalog.model import (
+    ANY,
+    ColumnType,
+    Constant,
+    Expression,
+    OpaqueView,
+    Program,
+    Rule,
+    Semantics,
+    ViewDefinition,
+    block,
+)
+from selfmaint.engine.column_types import fits
 from selfmaint.warehouse.base_relations import BaseRelation
 from selfmaint.warehouse.cores import core_rules, output_types, types_met, with_core
 from selfmaint.warehouse.definitions import (
@@ -60,7 +74,8 @@ def summands(
             parts.append(with_core(beyond[one.name], cores[one.name], plain, relations, met))
         grouped = [_hidden(part) for part in parts if isinstance(part, GroupedView)]
         others = [part for part in parts if not isinstance(part, GroupedView)]
-        if grouped and all(part.always_empty for part in others) and _are_alike(grouped, relations):
+        is_told = all(part.always_empty for part in others) and _are_alike(grouped, relations)
+        if grouped and is_told and _are_written_alike(views[name], grouped[0], relations):
             found[name] = tuple(grouped)
     return found
 
@@ -116,3 +131,25 @@ def _are_alike(parts: Iterable[GroupedView], relations: Mapping[str, BaseRelatio
     each = zip(*(output_types(part, relations) for part in parts), strict=True)
     same = ([kind for kind in kinds if kind is not None] for kinds in each)
     return all(len(set(kinds)) <= 1 or all(kind.name.is_integer for kind in kinds) for kinds in same)
+
+
+def _are_written_alike(view: View, part: GroupedView, relations: Mapping[str, BaseRelation]) -> bool:
+    """Condition 3."""
+    definition = view.definition
+    if not isinstance(definition, ViewDefinition) or definition.semantics is Semantics.BAG:
+        return True
+    kinds = output_types(part, relations)
+    written = [one for one in definition.blocks if one.is_constant]
+    is_plain = not any(
+        one.core.body or one.filters or one.having or one.groups is not None for one in written
+    )
+    return is_plain and all(
+        _is_alike(value, kind) for one in written for value, kind in zip(one.outputs, kinds, strict=False)
+    )
+
+
+def _is_alike(value: Expression, kind: ColumnType | None) -> bool:
+    if not isinstance(value, Constant) or kind is None or kind == ANY or kind.name.has_signed_zeros:
+        return False
+    its = expression_type(value, {})
+    return value.value is None or (its is not None and fits(its, kind))

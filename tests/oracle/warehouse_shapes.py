@@ -303,6 +303,7 @@ WAREHOUSE_SHAPES: Mapping[str, Shape] = {
             "u": [
                 "select a, b, c from r{test} union all select 0, 1, 2",
                 "select a, b, c from r union select 0, 1, 2",
+                "select a, b, c from r union select 0, 1, 2 from (select 1 as x) as p where p.x > 1",
                 "select a, b, c from r union all select 0, 1, 2 union all select 4, null, 1",
             ],
             "v": [

@@ -166,6 +166,12 @@ def test_rows_of_which_two_are_equal_are_no_table() -> None:
         ("select name, city from customer union select 'd', 2", "yes"),
         ("select name, city from customer union select 'x', 2", "no"),
         ("select id, name from customer union select 2 + 2, 'd'", "undecided"),
+        ("select id, name from customer union select 4, 'd' where 1 = 2", "undecided"),
+        (
+            "select id, name from customer union select 4, 'd' from (select 'x' as s) t where s = 'y'",
+            "undecided",
+        ),
+        ("select id, city from customer union select 4, 2.4", "undecided"),
     ],
 )
 def test_a_written_row_of_a_union_stays_where_another_row_like_it_goes(query: str, kind: str) -> None:
