@@ -107,7 +107,10 @@ def _among(question: Question, its: Candidates, deadline: float) -> Iterator[Ans
         return
     for view, promised in list(question.promised.items()):
         if first.database is None:
-            why = first.refused or f"no database made of {its.number} candidate rows explains what is known"
+            why = (
+                first.refused
+                or f"of {its.number} candidate rows no database could be made, so the search says nothing"
+            )
             yield NotExamined(view, f"{why}{search.shortcomings}")
             continue
         state = search.state(view, first.database)
