@@ -84,10 +84,10 @@ def decided(
     found = _with_doubts(known, decide(known, parts, **sample))
     if all(found[part.name] or part.is_decided for part in parts):
         return found
+    from selfmaint.api.lower_views import with_lower_views  # noqa: PLC0415 - see above
     from selfmaint.api.shown_rows import with_shown_rows  # noqa: PLC0415 - only where there are such texts
-    from selfmaint.api.static_views import with_static_views  # noqa: PLC0415 - see above
 
-    return with_static_views(warehouse, update, known, with_shown_rows(known, found))
+    return with_lower_views(warehouse, update, known, with_shown_rows(known, found))
 
 
 def _with_doubts(known: Knowledge[D], found: dict[str, Verdict]) -> dict[str, Verdict]:

@@ -233,9 +233,8 @@ def _beyond_limits(source: SqlText, chunk: list[Token]) -> Diagnostic | None:
             hint="a decimal has at most 38 digits, a double is written with an exponent: `1e40`",
         )
     for one, other in pairwise(chunk):
-        if (
-            one.token_type is TokenType.COMMA and other.token_type in _BEHIND_NO_COMMA
-        ):  # the parser passes over it
+        # The parser passes over it.
+        if one.token_type is TokenType.COMMA and other.token_type in _BEHIND_NO_COMMA:
             return _syntax(source, chunk, {"line": other.line, "col": other.col})
     deep = too_deep(chunk)
     return None if deep is None else _too_deep(source.span(deep.start, deep.end + 1))

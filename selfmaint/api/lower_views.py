@@ -19,6 +19,7 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
@@ -73,7 +74,7 @@ _COPY = "__stored"
 _GIVEN, _FOUND = Predicate("given", Version.STEP), Predicate("found", Version.STEP)
 
 
-def with_static_views(
+def with_lower_views(
     warehouse: Warehouse[D], update: Update[D], known: Knowledge[D], verdicts: Mapping[str, Verdict]
 ) -> dict[str, Verdict]:
     """The verdicts, where views over such views have those that they have over tables."""
@@ -107,17 +108,10 @@ def with_static_views(
             told = {part.name: alone[part.name] for part in wanted[name]}
             names = sorted(below[name] & tables.keys())
             remarks = [
-                f"{', '.join(f'`{one}`' for one in some)} {what}"
-                for some, what in (
-                    ([one for one in names if one not in changes], "stays as it is"),
-                    ([one for one in names if one in changes], "changes as is known"),
-                )
-                if some
+                f"`{one}` {'changes as is known' if one in changes else 'stays as it is'}" for one in names
             ]
-            semantics, change = (
-                catalog.view(name).semantics,
-                partial(_change, other.catalog, there, name, told),
-            )
+            change = partial(_change, other.catalog, there, name, told)
+            semantics = catalog.view(name).semantics
             found[name] = SelfMaintainable(name, (*verdict.remarks, *remarks), semantics, delta=change)
     return found
 
@@ -197,16 +191,16 @@ def _declared(warehouse: Warehouse[D], its: _State[D]) -> Declaration | None:
     if any(rows is not None and len(rows) < engine.count(s) for rows, s in zip(fetched, states, strict=True)):
         return None  # a row stands twice
     every = None if any(rows is None for rows in fetched) else [rows for rows in fetched if rows is not None]
-    keys = _keys(table, every) or _counted_key(engine, states, table)
+    full = {
+        i for i in range(len(names)) if i not in table.nullable or (every is not None and _is_full(every, i))
+    }
+    keys = _keys(table, full, every) or _counted_key(engine, states, table)
     if not keys:
         return None
     types = table.types
     if ANY in types and engine.name in ("duckdb", "spark"):
         stored = platform_of(engine).types(contents)
         types = tuple(its if one == ANY else one for one, its in zip(types, stored, strict=True))
-    full = {
-        i for i in range(len(names)) if i not in table.nullable or (every is not None and _is_full(every, i))
-    }
     columns = tuple(
         Column(name, kind, i in full) for i, (name, kind) in enumerate(zip(names, types, strict=True))
     )
@@ -214,13 +208,14 @@ def _declared(warehouse: Warehouse[D], its: _State[D]) -> Declaration | None:
     return Declaration(view.name, columns, first, tuple(more))
 
 
-def _keys(table: Table, states: Sequence[Collection[Row]] | None) -> list[tuple[int, ...]]:
-    """The keys that a view's query tells, and those that all of its rows have; at least that of all columns."""
-    found = [*table.keys]
+def _keys(
+    table: Table, full: AbstractSet[int], states: Sequence[Collection[Row]] | None
+) -> list[tuple[int, ...]]:
+    """The keys that a view's query tells, and those that all of its rows have; none with a column that may be null."""
+    found = [key for key in table.keys if full >= {*key}]
     if states is None:
         return found
-    full = [i for i in range(len(table.columns)) if _is_full(states, i)]
-    for columns in _candidates(full):
+    for columns in _candidates(sorted(full)):
         is_new = not any({*key} <= {*columns} for key in found)
         if is_new and all(len({tuple(row[i] for i in columns) for row in s}) == len(s) for s in states):
             found.append(columns)
@@ -228,9 +223,9 @@ def _keys(table: Table, states: Sequence[Collection[Row]] | None) -> list[tuple[
 
 
 def _counted_key(engine: Engine[D], states: Sequence[D], table: Table) -> list[tuple[int, ...]]:
-    """The first column that has another value in each of many rows, and no null, as a key; none if there is none."""
+    """The first column that has another value in each row, and no null, as a key: of many rows, or beside doubles."""
     numbers = [engine.count(state) for state in states]
-    if not MOST_ROWS < max(numbers) <= MOST_COUNTED:
+    if max(numbers) > MOST_COUNTED:
         return []
     terms = tuple(Variable(f"X{i}") for i in range(len(table.columns)))
     for i, its in enumerate(table.types):

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import selfmaint
-from selfmaint.api import static_views
+from selfmaint.api import lower_views
 from selfmaint.api.check import decided
 from selfmaint.api.maintain import new_contents
 from selfmaint.decide.searched import determined_delta
@@ -29,6 +29,7 @@ BELOW = {
     "unknown": "select id, name, city from customer union all select -1, 'n/a', null",
     "ranked": "select id, name, row_number() over (order by id) as city from customer",
     "written": "select 1 as id, 'one' as name, 7 as city union all select 2, 'two', null",
+    "a double": "select id, name, cast(city as double) as city from customer union all select -1, 'n/a', null",
     "rolled": "select city as id, max(name) as name, count(*) as city from customer group by rollup(city)",
 }
 OVER = {
@@ -119,13 +120,24 @@ def test_what_is_said_is_what_all_rows_give(below: str, over: str, change: str) 
 
 @pytest.mark.parametrize("over", OVER)
 def test_the_key_of_many_rows_is_counted(over: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(static_views, "MOST_ROWS", 3)
+    monkeypatch.setattr(lower_views, "MOST_ROWS", 3)
     views = {"copy": "select id, customer, total, placed from orders", "u": BELOW["unknown"], "v": OVER[over]}
     verdicts, wrong = maintained(views, "orders")
     assert verdicts["v"]
     assert not wrong
-    monkeypatch.setattr(static_views, "MOST_COUNTED", 4)
+    monkeypatch.setattr(lower_views, "MOST_COUNTED", 4)
     assert not maintained(views | {"v": OVER["by name"]}, "orders")[1]
+
+
+def test_what_may_be_null_is_in_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All columns of a UNION tell its rows apart, null like a value: that is no key of a table."""
+    monkeypatch.setitem(UPDATES, "customer", ({}, {"customer": "id in (1, 3)"}))
+    views = {
+        "u": "select id, upper(name) as name, city from customer union select 1, 'X', null",
+        "v": "select city, count(*) as k, max(id) as m, sum(id) as t from u group by city",
+    }
+    verdicts, wrong = maintained(views, "customer")
+    assert (bool(verdicts["u"]), bool(verdicts["v"]), wrong) == (True, True, set())
 
 
 def test_a_spine_of_days() -> None:
