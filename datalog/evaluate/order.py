@@ -37,6 +37,15 @@ def is_nan(value: Value) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
+def one_nan(value: Value) -> Value:
+    """A value; of NaN, which Python's sets and `==` find again only as the same object, always one object.
+
+    >>> one_nan(float("nan")) is one_nan(float("nan"))
+    True
+    """
+    return math.nan if is_nan(value) else value
+
+
 def nan_last(value: Any) -> tuple[bool, Any]:
     """What values are sorted by that are not null."""
     return is_nan(value), value

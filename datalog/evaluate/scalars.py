@@ -13,7 +13,7 @@ from typing import Any, assert_never
 from datalog.analysis.expression_types import expression_type
 from datalog.errors import EvaluationError
 from datalog.evaluate.casts import cast_value, rounded_to, try_cast_value
-from datalog.evaluate.order import COMPARISONS, is_nan, nan_last
+from datalog.evaluate.order import COMPARISONS, is_nan, nan_last, one_nan
 from datalog.evaluate.strings import STRINGS
 from datalog.evaluate.times import TIMES
 from datalog.model import (
@@ -205,6 +205,9 @@ class Scalars:
         Raises:
             EvaluationError: it has none.
         """
+        return one_nan(self._value(expression))
+
+    def _value(self, expression: Expression) -> Value:
         if self.computed and (key := expression_key(expression)) in self.computed:
             return self.computed[key]
         match expression:

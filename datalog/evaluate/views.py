@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, assert_never
 from datalog.analysis.expression_types import average_type, expression_type
 from datalog.budget import check
 from datalog.evaluate.casts import rounded_to
-from datalog.evaluate.order import nan_last, unbound
+from datalog.evaluate.order import nan_last, one_nan, unbound
 from datalog.evaluate.scalars import Scalars, expression_key
 from datalog.model import (
     ANY,
@@ -85,7 +85,7 @@ def _of_values(
             found = max((value for value, _ in known), key=nan_last)
         case _:
             assert_never(function)
-    return found
+    return one_nan(found)
 
 
 def _total(known: Sequence[tuple[Any, int]]) -> Any:

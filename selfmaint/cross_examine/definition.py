@@ -13,6 +13,7 @@ from decimal import Decimal
 from functools import cached_property
 
 from datalog.evaluate import EvaluationError
+from datalog.evaluate.order import nan_last
 from datalog.model import Program, Row, Value
 from datalog.rewrite import guard_joins
 from selfmaint.countermodel.databases import CannotEvaluateError, Evaluation, Rows
@@ -90,10 +91,10 @@ def alike(one: frozenset[Row], other: frozenset[Row], inexact: Collection[int]) 
     )
 
 
-def _near(row: Row, inexact: Collection[int]) -> tuple[list[str], list[float]]:
+def _near(row: Row, inexact: Collection[int]) -> tuple[list[str], list[tuple[bool, float]]]:
     """By what rows are sorted: the exact columns first."""
     exact = [repr(identity(v)) for i, v in enumerate(row) if i not in inexact]
-    return exact, [v if isinstance(v, float) else 0.0 for i, v in enumerate(row) if i in inexact]
+    return exact, [nan_last(v if isinstance(v, float) else 0.0) for i, v in enumerate(row) if i in inexact]
 
 
 def _is_close(one: Value, other: Value) -> bool:

@@ -12,6 +12,7 @@ from itertools import pairwise
 from math import isfinite
 from typing import Any
 
+from datalog.evaluate.order import is_nan
 from datalog.graphs import components
 from datalog.model import (
     ANY,
@@ -288,7 +289,7 @@ def _exactly_read(value: Value) -> Decimal | None:
 
 def _new_value(type_: ColumnType, kind: str, known: Sequence[Value], number: int) -> Any:
     """A value that is not known, above all that are, or below where the type ends; each number gives another."""
-    alike: list[Any] = [v for v in known if value_kind(v) == kind and v == v]  # noqa: PLR0124 - not NaN
+    alike: list[Any] = [v for v in known if value_kind(v) == kind and not is_nan(v)]
     match kind:
         case "number":
             step = Decimal(1).scaleb(-(type_.scale or 0)) if type_.name is TypeName.DECIMAL else 1
@@ -330,7 +331,7 @@ def _in_gaps(type_: ColumnType, known: Sequence[Value]) -> list[Value]:
     """Values below all and between two that are next to each other, where the type has some."""
     found: list[Value] = []
     for kind in ("number", "date", "timestamp", "timestamp_ntz", "string"):
-        alike: list[Any] = sorted(v for v in known if value_kind(v) == kind)
+        alike: list[Any] = sorted(v for v in known if value_kind(v) == kind and not is_nan(v))
         if not alike:
             continue
         for low, high in [(None, alike[0]), *pairwise(alike)][:_MOST_IN_ORDER]:

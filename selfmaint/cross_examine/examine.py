@@ -31,6 +31,7 @@ from selfmaint.cross_examine.question import (
     Question,
     Rows,
     better,
+    database_with_one_nan,
 )
 
 _GIVEN = (Version.INSERTED, Version.DELETED, Version.PRESENT, Version.ABSENT, Version.BEFORE)
@@ -238,7 +239,7 @@ def _of_no(
     known = definition(question)
     if isinstance(answer, Differing) and _why_no_pair(known, view, *answer.databases) == "":
         return Examined(view, Outcome.AGREES, "two databases that differ were found")
-    pairs = certificates(view)
+    pairs = [(database_with_one_nan(one), database_with_one_nan(two)) for one, two in certificates(view)]
     refused = [_why_no_pair(known, view, *pair) for pair in pairs]
     if "" in refused:
         return Examined(view, Outcome.AGREES, "its two databases explain what is known, and differ")
@@ -288,7 +289,7 @@ def asked(question: Question, seconds: float, memory: int = MOST_MEMORY) -> dict
                 if isinstance(answer, str):
                     failure = answer
                 else:
-                    found[answer.view] = better(found.get(answer.view), answer)
+                    found[answer.view] = better(found.get(answer.view), answer.with_one_nan())
     except ProcessEndedError as ended:
         if not ended.is_late and ended.status not in (0, -getattr(signal, "SIGPROF", 0)):
             why = _died(ended, failure)

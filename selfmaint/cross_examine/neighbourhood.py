@@ -29,7 +29,7 @@ from selfmaint.countermodel.model_check import may_repeat
 from selfmaint.cross_examine.definition import definition
 from selfmaint.cross_examine.domains import Domains
 from selfmaint.cross_examine.matches import Hole, Sketches, Told, own_values
-from selfmaint.cross_examine.question import Question, Rows, identity
+from selfmaint.cross_examine.question import Question, Rows, identity, with_one_nan
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.reads import reads
@@ -43,7 +43,7 @@ _MOST_VALUES = 400
 
 
 class TooManyRowsError(Exception):
-    """The update alone has more rows than are looked at, or a NaN."""
+    """The update alone has more rows than are looked at."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,7 @@ def near(engine: Engine[D], catalog: Catalog, facts: Facts[D], situation: Situat
     given = {p: d for p, d in stored.items() if p.version in _CHANGES}
     changes = fetched(engine, catalog, given, most)
     if changes is None:
-        is_large = sum(map(engine.count, given.values())) > most
-        raise TooManyRowsError(f"the update has {f'more than {most} rows' if is_large else 'a NaN'}")
+        raise TooManyRowsError(f"the update has more than {most} rows")
     others = {p: d for p, d in stored.items() if p.version not in _CHANGES}
     found = _Neighbourhood(engine, catalog, situation, others, changes, most)
     grown = Question(catalog, situation, found.grown())
@@ -116,7 +115,7 @@ def fetched(
 
 
 def fetched_rows(engine: Engine[D], data: D, most: int, *, repeating: bool) -> frozenset[Row] | None:
-    """All rows, also of doubles; None if there are more than so many, or a value that equals none.
+    """All rows, also of doubles; None if there are more than so many.
 
     Args:
         engine: holds the rows.
@@ -125,13 +124,14 @@ def fetched_rows(engine: Engine[D], data: D, most: int, *, repeating: bool) -> f
         repeating: whether they may stand twice: then the number of copies is added to them, last.
     """
     asked = engine.bags.numbered(data, 1, "copy") if repeating else data
-    rows: Collection[Row] | None = engine.fetch(asked, most)
-    if rows is None and engine.count(asked) <= most:
-        rows = engine.sample(asked, most)
-        if any(v != v for row in rows for v in row):  # noqa: PLR0124 - NaN
-            return None
-    if rows is None or not repeating:
-        return None if rows is None else frozenset(rows)
+    found: Collection[Row] | None = engine.fetch(asked, most)
+    if found is None and engine.count(asked) <= most:
+        found = engine.sample(asked, most)
+    if found is None:
+        return None
+    rows = with_one_nan(found)
+    if not repeating:
+        return rows
     return frozenset((*row, number) for row, number in Counter(row[:-1] for row in rows).items())
 
 

@@ -5,11 +5,13 @@ And what a search came to, for one view: an answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Self
 
 from datalog.analysis import atoms_of
+from datalog.evaluate.order import one_nan
 from datalog.model import (
     ANY,
     Atom,
@@ -66,6 +68,11 @@ class Question:
     promised: Mapping[str, frozenset[Row] | None] = field(default_factory=dict)
     open: frozenset[str] = frozenset()
     most_candidates: int = MOST_CANDIDATES
+
+    def with_one_nan(self) -> Question:
+        """The question, where it came from another process."""
+        promised = {name: None if its is None else with_one_nan(its) for name, its in self.promised.items()}
+        return replace(self, rows={p: with_one_nan(its) for p, its in self.rows.items()}, promised=promised)
 
     def of(self, name: str, version: Version) -> frozenset[Row]:
         """What is given of one version of a relation."""
@@ -136,12 +143,30 @@ class Question:
 
 
 def identity(value: Value) -> tuple[str, Value]:
-    """What tells values apart: 1 and 1.0 are one, `true` and 1 are two."""
-    return value_kind(value), value
+    """What tells values apart: 1 and 1.0 are one, `true` and 1 are two, and NaN is one."""
+    return value_kind(value), one_nan(value)
+
+
+def database_with_one_nan(database: Rows) -> dict[str, frozenset[Row]]:
+    """A database in which NaN is itself."""
+    return {name: with_one_nan(rows) for name, rows in database.items()}
+
+
+def with_one_nan(rows: Iterable[Row]) -> frozenset[Row]:
+    """Rows in which NaN is itself, wherever they come from."""
+    return frozenset(tuple(map(one_nan, row)) for row in rows)
+
+
+class _WithoutRows:
+    """An answer that has no rows."""
+
+    def with_one_nan(self) -> Self:
+        """Itself."""
+        return self
 
 
 @dataclass(frozen=True)
-class NothingFound:
+class NothingFound(_WithoutRows):
     """No database was found on which the new state is another one: among so many candidate rows.
 
     Attributes:
@@ -163,9 +188,13 @@ class Differing:
     view: str
     databases: tuple[Rows, ...]
 
+    def with_one_nan(self) -> Differing:
+        """The databases, where they came from another process."""
+        return replace(self, databases=tuple(map(database_with_one_nan, self.databases)))
+
 
 @dataclass(frozen=True)
-class NotExamined:
+class NotExamined(_WithoutRows):
     """Nothing is said."""
 
     view: str

@@ -39,7 +39,7 @@ def main() -> None:
             _bound(memory)
             if hasattr(signal, "setitimer"):
                 signal.setitimer(signal.ITIMER_PROF, seconds + _LATE_S)
-            for answer in search.answers(question, seconds):
+            for answer in search.answers(question.with_one_nan(), seconds):
                 _say(out, answer)
             os._exit(0)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

@@ -19,6 +19,6 @@ def test_a_short_soak(
     monkeypatch.setattr(soak, "COMPACT_EVERY", 2)
     with logged_shop(tmp_path, postgres, views) as shop:
         first, *_, last = soak.soak(shop.made(), effort(4, 20), seed=3, examine_s=effort(1, 10))
-    assert last.held > 0
+    assert last.held >= len(shop.views)
     assert last.transactions > first.transactions
     assert last.handles <= first.handles + 8

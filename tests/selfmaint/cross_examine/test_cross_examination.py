@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import math
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -253,13 +252,9 @@ def test_what_is_too_large_to_be_looked_at_says_why() -> None:
     engine, double = DuckEngine(), [ColumnType(TypeName.DOUBLE)]
     schema = build(".decl r(x: double).  v(X) :- r(X).", {"v": frozenset()}, MemoryEngine()).catalog
     many = engine.load([(i / 2,) for i in range(9)], ["x"], double)
-    for rows, why in (
-        (many, "the update has more than 5 rows"),
-        (engine.load([(math.nan,)], ["x"], double), "the update has a NaN"),
-    ):
-        facts = Facts({Predicate("v"): many, Predicate("r", Version.INSERTED): rows})
-        with pytest.raises(TooManyRowsError, match=why):
-            near(engine, schema, facts, Situation.of(facts.relations), 5)
+    facts = Facts({Predicate("v"): many, Predicate("r", Version.INSERTED): many})
+    with pytest.raises(TooManyRowsError, match="the update has more than 5 rows"):
+        near(engine, schema, facts, Situation.of(facts.relations), 5)
 
 
 def test_a_solver_without_memory_or_time_says_so(tmp_path: Path) -> None:

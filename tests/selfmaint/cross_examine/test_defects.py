@@ -5,6 +5,7 @@ Of each kind two updates of one database: the new state is determined after the 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +25,7 @@ TABLES = """
 create table r (a int primary key, b int not null, c int not null);
 create table s (f int primary key, e int not null);
 create table d (a int primary key, b int not null, x double not null);
+create table n (a int primary key, b int not null, x double not null);
 """
 
 Rows = frozenset[tuple[Any, ...]]
@@ -44,6 +46,7 @@ class Kind:
             "r": frozenset({(1, 1, 4), (2, 1, 6), (3, 2, 7)}),
             "s": frozenset({(1, 5), (2, 8)}),
             "d": frozenset({(1, 1, 0.1), (2, 1, 0.2)}),
+            "n": frozenset({(1, 1, math.nan), (2, 1, 0.5), (3, 2, math.nan)}),
         }
 
     def contents(self, here: Warehouse[Rows], base: dict[str, Rows]) -> dict[str, Rows]:
@@ -111,6 +114,11 @@ KINDS = {
         {"d": one(9, 1, 0.4)},
         {"d": one(1, 1, 0.4)},
     ),
+    "NaN": Kind(
+        "create view v as select b, max(x) as m, min(x) as l, count(*) as n from n group by b;",
+        {"n": one(9, 2, math.nan)},
+        {"n": one(1, 1, math.nan)},
+    ),
     "negation in a negation": Kind(
         "v(A, C) :- r(A, _, C), not (s(A, E), not s(C, E)).", {"r": one(9, 5, 9)}, {"s": one(9, 9)}
     ),
@@ -122,6 +130,7 @@ NOT_EFFECTIVE = {
     "unions of groups",
     "rows that repeat",
     "sums of doubles",
+    "NaN",
 }
 """Where an inserted row may have been there already, the new state is open."""
 

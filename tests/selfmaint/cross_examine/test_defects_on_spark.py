@@ -21,6 +21,7 @@ INT, BIGINT, DOUBLE = (ColumnType(name) for name in (TypeName.INT, TypeName.BIGI
 COLUMNS = {
     "rows that repeat": {"v": [INT], "s": [INT, INT]},
     "sums of doubles": {"v": [INT, DOUBLE, BIGINT], "d": [INT, INT, DOUBLE]},
+    "NaN": {"v": [INT, DOUBLE, DOUBLE, BIGINT], "n": [INT, INT, DOUBLE]},
 }
 
 
