@@ -348,6 +348,11 @@ class OpaqueView:
     outer: OuterJoin | None = field(default=None, compare=False, repr=False)
     anti: AntiJoin | None = field(default=None, compare=False, repr=False)
 
+    @property
+    def by_rules(self) -> ViewDefinition | None:
+        """What is known of it besides its text: of rows that have no match, that they have none."""
+        return None if self.anti is None else self.anti.definition
+
 
 def block(
     view: str,

@@ -171,7 +171,7 @@ def _evaluated(catalog: Catalog) -> Catalog:
 
 def _is_text(view: View) -> bool:
     its = view.definition
-    return isinstance(its, OpaqueView) and (its.anti is None or its.anti.definition is None)
+    return isinstance(its, OpaqueView) and its.by_rules is None
 
 
 def _skipped(verdict: Verdict, texts: Collection[str]) -> str | None:

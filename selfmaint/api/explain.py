@@ -246,8 +246,8 @@ def _definitions(catalog: Catalog, view: View) -> tuple[ViewDefinition, ...]:
     below = reads(catalog)
     lower = [one for one in catalog.views if one.name in below.get(view.name, ())]
     every = [*sorted(lower, key=lambda one: len(below[one.name])), view]
-    found = [one.definition for one in every if isinstance(one.definition, ViewDefinition)]
-    return tuple(found) if len(found) == len(every) else ()
+    found = [getattr(one.definition, "by_rules", one.definition) for one in every]
+    return tuple(its for its in found if isinstance(its, ViewDefinition)) if None not in found else ()
 
 
 def _proof(known: Knowledge[D], witnesses: Sequence[Witness]) -> Counterexample | None:

@@ -37,7 +37,10 @@ from selfmaint.warehouse.catalog import BaseRelation, Catalog, Reference, View
 from selfmaint.warehouse.situation import Situation
 
 _HINT = "correct the rows, complete the update, or take back the declaration"
-NOT_EFFECTIVE = "the update is not effective, or was applied already: drop the claim, or take these rows out"
+NOT_EFFECTIVE = (
+    "the update is not effective, or was applied already: take these rows out, or do not claim that it is "
+    "(`--not-effective`, `effective = false` in `[update]`)"
+)
 """What to do about an effective update that cannot be."""
 _APPLIED = "the update was applied already, or lacks the deletion of the rows that were there"
 

@@ -31,8 +31,9 @@ class _AsWritten(Evaluation):
 
     @cached_property
     def rules(self) -> Program:
-        """All rules, with SQL's join semantics."""
-        return Program(tuple(guard_joins(rule) for rule in self.catalog.program.rules))
+        """All rules, with SQL's join semantics; where branches are views, theirs as well."""
+        branches = (view.rule for view in self.catalog.views if self.catalog.whole(view.name) != view.name)
+        return Program(tuple(guard_joins(rule) for rule in (*self.catalog.program.rules, *branches)))
 
     @cached_property
     def _needed(self) -> Mapping[str, frozenset[str]]:

@@ -83,13 +83,18 @@ class Question:
         return self.of(view.name, Version.STORED)
 
     def parts(self, view: View) -> tuple[Part, ...]:
-        """The rules or blocks of a view; of one of rows without a match it is one that says so by `not`."""
+        """The rules or blocks of a view; of one of rows without a match it is one that says so by `not`.
+
+        That of a branch of a union is what the schema made of it: so a union's branches may be asked about, too.
+        """
         definition = view.definition
-        if isinstance(definition, OpaqueView) and definition.anti is not None:
-            definition = definition.anti.definition
+        if isinstance(definition, OpaqueView):
+            definition = definition.by_rules
         if isinstance(definition, ViewDefinition):
             return tuple(Part(b.core.body, b.outputs, b) for b in definition.blocks)
-        return tuple(Part(rule.body, rule.head.terms) for rule in self.written[view.name])
+        is_branch = self.catalog.whole(view.name) != view.name
+        rules = (view.rule,) if is_branch else self.written[view.name]
+        return tuple(Part(rule.body, rule.head.terms) for rule in rules)
 
     @cached_property
     def written(self) -> Mapping[str, list[Rule]]:

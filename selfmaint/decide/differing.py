@@ -1,7 +1,8 @@
-"""A "no" of what is left undecided where views group: two databases, looked for among few rows.
+"""A "no" of what is left undecided where views group, or show rows without a match: two databases among few rows.
 
-Aggregates are no conjunctive queries, and `possible` does not take them. The search of the cross-examination does,
-among base rows that it makes up: it proves no "yes", since other rows may differ. Nothing of it is believed:
+Aggregates are no conjunctive queries, nor are rows without a match, and `possible` does not take them. The search of
+the cross-examination does, among base rows that it makes up: it proves no "yes", since other rows may differ. Nothing
+of it is believed, and it need not know all views (those that are text are left out):
 
 1. Only two databases that explain everything known, by the definition (`model_check.py`), and give a view two states
    make a "no".
@@ -19,7 +20,7 @@ from selfmaint.countermodel.completion import explaining
 from selfmaint.countermodel.databases import Rows
 from selfmaint.countermodel.model_check import Given
 from selfmaint.cross_examine.examine import asked
-from selfmaint.cross_examine.neighbourhood import TooManyRowsError, near
+from selfmaint.cross_examine.neighbourhood import TooManyRowsError, near, without
 from selfmaint.cross_examine.question import Differing, Question
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.searched import at_hand
@@ -49,7 +50,7 @@ def with_differing(known: Knowledge[D], verdicts: Mapping[str, Verdict]) -> dict
     found, catalog = dict(verdicts), known.catalog
     names = [n for n, verdict in verdicts.items() if isinstance(verdict, Undecided) and not verdict.is_cut]
     beyond = [view for view in catalog.views if view.name not in known.decision.searchable]
-    if not names or not beyond or not _are_evaluated(known, beyond):
+    if not names or not beyond or known.situation.regions:
         return found
     given = at_hand(known)
     if given is not None:
@@ -64,17 +65,17 @@ def _seconds(known: Knowledge[D]) -> float:
     return min(known.decision.budget_s, known.decision.patience * MOST_SECONDS)
 
 
-def _are_evaluated(known: Knowledge[D], views: Iterable[View]) -> bool:
-    """Whether the views can be evaluated, and what is known besides is rows."""
-    catalog = known.catalog.sides_as_views
-    branches = any(catalog.whole(view.name) != view.name for view in catalog.views)
-    texts = any(isinstance(view.definition, OpaqueView) for view in views)
-    return not (branches or texts or known.situation.regions)
+def _is_text(view: View) -> bool:
+    return isinstance(its := view.definition, OpaqueView) and its.by_rules is None
 
 
 def _pairs(known: Knowledge[D], given: Given, names: Iterable[str]) -> Iterator[tuple[str, TwoDatabases]]:
     """Two databases for each of some views that has some."""
-    catalog, situation, left = known.catalog.sides_as_views, known.situation, dict[str, None].fromkeys(names)
+    every, situation = known.catalog.sides_as_views, known.situation
+    catalog = without(every, {view.name for view in every.views if _is_text(view)})
+    left = dict[str, None].fromkeys(view.name for view in catalog.views if view.name in {*names})
+    if not left:
+        return
     for most in NEAR_ROWS:
         try:
             rows = near(MemoryEngine(), catalog, Facts(given.rows), situation, most)

@@ -154,7 +154,7 @@ TOLD = [
     Told(WRITTEN, "yes", {(1, "A"), (-1, "n/a")}, {}, {"c": {(1, "A")}}),
     Told(UNMATCHED, "yes", {(1, "A")}, {"o": {(3, 1, 6)}}, constraint=FOREIGN),
     Told(UNMATCHED, "yes", {(1, "A")}, {}, {"c": {(7, "B")}, "o": {(3, 7, 6)}}, FOREIGN),
-    Told(UNMATCHED, "undecided", {(1, "A")}, {}, {"o": {(3, 7, 6)}}, FOREIGN),
+    Told(UNMATCHED, "no", {(1, "A")}, {}, {"o": {(3, 7, 6)}}, FOREIGN),
     Told("SELECT o.t, c.n FROM o LEFT JOIN c ON o.c = c.id", "undecided", {(5, "A")}, {"o": {(3, 1, 6)}}),
 ]
 
