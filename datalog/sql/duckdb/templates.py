@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TypeVar
 
 import sqlglot
 from sqlglot import exp
+
+T = TypeVar("T", bound=exp.Expr)
 
 _CLOSED = (exp.Column, exp.Func, exp.Literal, exp.Null, exp.Boolean, exp.Paren)
 _OPEN = (exp.Binary, exp.Unary, exp.Predicate)
@@ -37,7 +40,14 @@ def selected(template: str, **parts: exp.Expr | str | int) -> exp.Select:
 
 @lru_cache(maxsize=4096)
 def _parsed(template: str) -> exp.Expr:
-    return sqlglot.parse_one(template, dialect="duckdb")
+    return without_places(sqlglot.parse_one(template, dialect="duckdb"))
+
+
+def without_places(tree: T) -> T:
+    """A tree that does not say where in a text it stood: most of the time that copying takes is for that."""
+    for node in tree.walk():
+        node._meta = None
+    return tree
 
 
 def _part(part: exp.Expr | str | int, place: exp.Expr) -> exp.Expr:

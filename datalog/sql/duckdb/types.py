@@ -17,7 +17,7 @@ from sqlglot import exp
 from datalog.analysis.types import constant_type
 from datalog.errors import EmissionError
 from datalog.model import ANY, MAX_PRECISION, ColumnType, TypeName, Value
-from datalog.sql.duckdb.templates import filled
+from datalog.sql.duckdb.templates import filled, without_places
 
 SqlType: TypeAlias = ColumnType | str
 """A type of the language, `any` of a column of nothing but nulls; or the name of one that the language lacks."""
@@ -91,7 +91,7 @@ def cast(tree: exp.Expr, kind: SqlType) -> exp.Expr:
 @lru_cache(maxsize=1_000)
 def _type(name: str) -> exp.DataType:
     """The tree of a type's name, which is parsed once; a copy is put into trees."""
-    return exp.DataType.build(name, dialect="duckdb")
+    return without_places(exp.DataType.build(name, dialect="duckdb"))
 
 
 def call(function: str, *arguments: exp.Expr) -> exp.Expr:
