@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -14,6 +14,7 @@ from datalog.model import (
     Negation,
     NullTest,
     Operator,
+    Row,
     Value,
     Variable,
     terms_of,
@@ -44,6 +45,11 @@ def one_nan(value: Value) -> Value:
     True
     """
     return math.nan if is_nan(value) else value
+
+
+def with_one_nan(rows: Iterable[Row]) -> frozenset[Row]:
+    """Rows in which NaN is itself, wherever they come from."""
+    return frozenset(tuple(map(one_nan, row)) for row in rows)
 
 
 def nan_last(value: Any) -> tuple[bool, Any]:

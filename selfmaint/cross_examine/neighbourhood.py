@@ -23,13 +23,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic
 
+from datalog.evaluate.order import with_one_nan
 from datalog.model import ANY, Atom, Predicate, Program, Row, Rule, Value, Variable, Version
 from selfmaint.countermodel.databases import CannotEvaluateError, stored_rows
 from selfmaint.countermodel.model_check import may_repeat
 from selfmaint.cross_examine.definition import definition
 from selfmaint.cross_examine.domains import Domains
 from selfmaint.cross_examine.matches import Hole, Sketches, Told, own_values
-from selfmaint.cross_examine.question import Question, Rows, identity, with_one_nan
+from selfmaint.cross_examine.question import Question, Rows, identity
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.reads import reads

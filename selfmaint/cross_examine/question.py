@@ -5,13 +5,13 @@ And what a search came to, for one view: an answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self
 
 from datalog.analysis import atoms_of
-from datalog.evaluate.order import one_nan
+from datalog.evaluate.order import one_nan, with_one_nan
 from datalog.model import (
     ANY,
     Atom,
@@ -155,11 +155,6 @@ def identity(value: Value) -> tuple[str, Value]:
 def database_with_one_nan(database: Rows) -> dict[str, frozenset[Row]]:
     """A database in which NaN is itself."""
     return {name: with_one_nan(rows) for name, rows in database.items()}
-
-
-def with_one_nan(rows: Iterable[Row]) -> frozenset[Row]:
-    """Rows in which NaN is itself, wherever they come from."""
-    return frozenset(tuple(map(one_nan, row)) for row in rows)
 
 
 class _WithoutRows:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from datalog.evaluate.order import with_one_nan
 from datalog.model import (
     Atom,
     Comparison,
@@ -101,7 +102,7 @@ def _certificate(
             predicate = Predicate(name, version)
             if program.rules_for(predicate) or predicate in known.facts.relations:
                 rows = engine.evaluate(program, predicate, known.facts, relation.columns)
-                found[name] = frozenset(engine.sample(rows, COMPLETE_ROWS + 1))
+                found[name] = with_one_nan(engine.sample(rows, COMPLETE_ROWS + 1))
     if all(len(rows) <= COMPLETE_ROWS for found in whole.values() for rows in found.values()):
         first, inserted, deleted = whole.values()
         pair = Counterexample(witness, row, first, added, inserted, deleted, complete=True)

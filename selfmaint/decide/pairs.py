@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice, permutations, zip_longest
 
 from datalog.evaluate import evaluate
+from datalog.evaluate.order import with_one_nan
 from datalog.model import (
     ANY,
     ColumnType,
@@ -108,6 +109,7 @@ def given(known: Knowledge[D]) -> Given | None:
 
 def given_rows(known: Knowledge[D], rows: Mapping[Predicate, frozenset[Row]]) -> Given:
     """Everything known, with the canonical database that it proves."""
+    rows = {predicate: with_one_nan(its) for predicate, its in rows.items()}
     program = Program(known.decision.known(known.situation))
     proved = {
         name: evaluate(program, Predicate(name, Version.KNOWN), rows) for name in known.catalog.relations

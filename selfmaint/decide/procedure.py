@@ -17,6 +17,7 @@ from dataclasses import replace
 from functools import partial
 
 from datalog.budget import BudgetSpentError, limit
+from datalog.evaluate.order import one_nan
 from datalog.model import Version
 from selfmaint.countermodel.model_check import is_evaluated
 from selfmaint.decide.anti_joins import UNMATCHED, Unmatched, anti_join_of
@@ -391,7 +392,7 @@ def _untold(known: Knowledge[D], view: View, failing: Sequence[NewFacts]) -> Ite
 def _witnesses(engine: Engine[D], failing: Sampled[D], number: int) -> tuple[Witness, ...]:
     """A few witnesses of each J."""
     return tuple(
-        Witness(rules.new_facts, dict(zip(rules.new_facts.bound, row, strict=True)))
+        Witness(rules.new_facts, dict(zip(rules.new_facts.bound, map(one_nan, row), strict=True)))
         for rules, rows in failing
         if rows is not None
         for row in engine.sample(rows, number)

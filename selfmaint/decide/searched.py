@@ -44,8 +44,10 @@ def searched(known: Knowledge[D], verdict: Undecided) -> Verdict:
         return verdict.because_of("the searches for other views took the time")
     found = search.of(view)
     if found is None:
-        changed = (rows for p, rows in known.facts.relations.items() if p.version in _CHANGES)
+        changed = [rows for p, rows in known.facts.relations.items() if p.version in _CHANGES]
         size = sum(map(known.engine.count, changed))
+        if any(known.engine.fetch(rows, size) is None for rows in changed):
+            return verdict.because_of("the update has values, such as doubles, that a search does not take")
         its = f"the update, of {size:,} {'row' if size == 1 else 'rows'}, leaves more open than is searched"
         return verdict.because_of(f"{its}; {budget.larger('rows')}")
     match found.answer:
