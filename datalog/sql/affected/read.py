@@ -36,6 +36,7 @@ from datalog.sql.tables import Table as StoredTable
 from datalog.sql.text import bound_text, text
 from datalog.sql.views.as_written import parsed
 from datalog.sql.views.named_windows import windows_written_out
+from datalog.sql.views.written_rows import with_queries
 
 _MARK = "selfmaint_relation_"
 _QUERY_PARTS = frozenset({"with_", "order", "sort", "limit", "offset"})
@@ -62,7 +63,7 @@ def plan_of_text(query: TextQuery, tables: Mapping[str, Table]) -> Query:
     text = windows_written_out(bound_text(query, {name: (mark,) for name, mark in marks.items()}))
     known = {mark: tables[name].as_written for name, mark in marks.items()}
     try:
-        found = _Reading(text, known).query(parsed(text))
+        found = _Reading(text, known).query(with_queries(parsed(text)))
     except RecursionError:
         raise UnknownShapeError("it is too deep") from None
     except sqlglot.errors.SqlglotError:
@@ -265,8 +266,7 @@ class _Reading:
         return plan, scope
 
     def _source(self, tree: exp.Expr, ctes: Ctes) -> tuple[Plan, Scope]:
-        alias = tree.args.get("alias")
-        renamed = tuple(one.name.casefold() for one in (alias.args.get("columns") or ())) if alias else ()
+        renamed = tuple(one.casefold() for one in tree.alias_column_names)
         if isinstance(tree, exp.Subquery) and isinstance(tree.this, exp.Table):
             _require(tree, {"this", "alias"})
             plan, inside = self._source(tree.this, ctes)

@@ -18,6 +18,7 @@
     dayname(a)                    CASE dayofweek(a) WHEN 1 THEN 'Sun' ... END
     substring_index(a, '-', 1)    split_part(a, '-', 1)
     split(a, '-')[0]              split_part(a, '-', 1)
+    VALUES (1), (2)               SELECT 1 AS col1 UNION ALL SELECT 2
 
 Each has the same value as what it is short for, null and unknown included; `<=>` is never unknown, and a quotient of
 too many digits is an error where `try_divide` is null. A column of a select list without an alias keeps the name that
@@ -34,6 +35,7 @@ from sqlglot import exp
 
 from datalog.sql.views.limits import parts_of
 from datalog.sql.views.one_result import sorted_list
+from datalog.sql.views.written_rows import queries_of_values
 
 _Change = Callable[[exp.Expr], exp.Expr]
 _SPECIAL = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
@@ -174,6 +176,7 @@ _BY_TYPE: Mapping[type[exp.Expr], _Change] = {
     exp.Space: lambda node: exp.Repeat(this=exp.Literal.string(" "), times=node.this),
     exp.StartsWith: partial(_has, "", "%"),
     exp.SubstringIndex: _first_part,
+    exp.Values: queries_of_values,
 }
 _BY_NAME: Mapping[str, _Change] = {
     "every": lambda node: exp.Min(this=node.expressions[0]),

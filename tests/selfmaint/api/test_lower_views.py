@@ -191,3 +191,25 @@ def test_a_written_row_of_a_union_stays_where_another_row_like_it_goes(query: st
     verdicts, wrong = maintained({"u": query}, "customer")
     assert not wrong
     assert verdicts["u"].kind == kind
+
+
+WRITTEN = {
+    "joined": (
+        "select o.id, o.total, m.label from orders o join (values (1, 'one'), (2, 'two'), (3, null)) "
+        "as m(customer, label) on m.customer = o.customer"
+    ),
+    "alone": "select m.col0 as a, m.col1 as b from (values (1, 'a'), (2, 'b')) as m(col0, col1)",
+    "in a query": (
+        "with m(customer, rate) as (values (1, 0.5), (2, 0.25)) "
+        "select o.id, m.rate from orders o join m on m.customer = o.customer where o.total > 3"
+    ),
+}
+
+
+@pytest.mark.parametrize("change", UPDATES)
+@pytest.mark.parametrize("written", WRITTEN)
+def test_rows_that_are_written_within_a_query_are_decided(written: str, change: str) -> None:
+    views = {"copy": "select id, customer, total, placed from orders", "v": WRITTEN[written]}
+    verdicts, wrong = maintained(views, change)
+    assert not wrong
+    assert verdicts["v"], str(verdicts["v"])

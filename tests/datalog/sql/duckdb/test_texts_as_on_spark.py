@@ -118,6 +118,15 @@ QUERIES = [
     "select id, case when a in (select c from sale) then 1 when a not in (select c from sale) then 2 end n from sale",
     "select id from sale where not (a in (select c from sale where i = 1)) or i not in (select a from sale)",
     "select id, rank() over (order by id) as n from sale where (a, c) in (select i, c from sale) and i > 0",
+    (
+        "select s.id, coalesce(m.r, 0) as r from sale s left join values (1, 0.19), (2, 0.7), (3, null) as m(c, r) "
+        "on m.c = s.c"
+    ),
+    (
+        "with d(x, y) as (values (date '2025-11-03', 'a'), (date '2025-12-01', null)) select s.id, d.y from sale s "
+        "left join d on d.x <= cast(s.ts as date)"
+    ),
+    "select s.id, m.col1 as n, -m.col1 as k from sale s full join (values -1, 1, 3000000000) as m on m.col1 = s.a",
 ]
 
 

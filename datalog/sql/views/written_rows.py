@@ -1,0 +1,77 @@
+"""Rows that are written out, as queries.
+
+    VALUES (1, 'a'), (2, 'b')     SELECT 1 AS col1, 'a' AS col2 UNION ALL SELECT 2, 'b'
+
+What reads a query knows these. They are the same where each column has values that are written alike: else Spark finds
+a type for a column of VALUES by other rules than for one of UNION ALL, and VALUES stay as they are.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+MOST = 40
+"""More rows stay as they are: each is a query."""
+
+
+def with_queries(tree: exp.Expr) -> exp.Expr:
+    """A tree with queries in place of all its VALUES that are such."""
+    for node in list(tree.find_all(exp.Values)):
+        made = queries_of_values(node)
+        if node is tree:
+            return made
+        node.replace(made)
+    return tree
+
+
+def queries_of_values(node: exp.Expr) -> exp.Expr:
+    """The queries whose rows are those of VALUES, in their place; VALUES themselves if these are not such.
+
+    >>> from sqlglot import parse_one
+    >>> tree = parse_one("select * from values (1, 'a'), (2, null) as t(x, y)", read="spark")
+    >>> queries_of_values(tree.find(exp.Values)).sql("spark")
+    "(SELECT 1 AS `x`, 'a' AS `y` UNION ALL SELECT 2, NULL) AS t"
+    """
+    rows = [one.expressions if isinstance(one, exp.Tuple) else [one] for one in node.expressions]
+    alias = node.args.get("alias")
+    named = [] if alias is None else alias.args.get("columns") or []
+    width = len(rows[0])
+    columns = [one.name for one in named] or [f"col{i}" for i in range(1, width + 1)]
+    if len(rows) > MOST or len(columns) != width or any(len(row) != width for row in rows):
+        return node
+    if not all(_are_alike(column) for column in zip(*rows, strict=True)):
+        return node
+    first, *others = rows
+    found: exp.Query = exp.Select(
+        expressions=[
+            exp.alias_(v, name, quoted=True, copy=False) for v, name in zip(first, columns, strict=True)
+        ]
+    )
+    for row in others:
+        found = exp.Union(this=found, expression=exp.Select(expressions=list(row)), distinct=False)
+    if not isinstance(node.parent, exp.From | exp.Join | exp.Lateral):
+        return found
+    table = None if alias is None or alias.this is None else exp.TableAlias(this=alias.this)
+    return exp.Subquery(this=found, alias=table)
+
+
+def _are_alike(values: tuple[exp.Expr, ...]) -> bool:
+    kinds = {_kind(one) for one in values} - {"null"}
+    return len(kinds) == 1 and "" not in kinds
+
+
+def _kind(value: exp.Expr) -> str:
+    """How a value is written; empty where it is otherwise."""
+    match value:
+        case exp.Null():
+            return "null"
+        case exp.Boolean():
+            return "boolean"
+        case exp.Neg(this=exp.Literal() as number) | (exp.Literal() as number):
+            if number.is_string:
+                return "string" if value is number else ""
+            return "integer" if number.is_int else "decimal" if number.name.replace(".", "").isdigit() else ""
+        case exp.Cast(this=exp.Literal(), to=exp.DataType() as kind):
+            return kind.sql("spark")
+        case _:
+            return ""
