@@ -332,7 +332,8 @@ def questions(schema: Schema, random: Random, updates: int, each: int) -> Iterat
             if schema.is_sound(after):
                 afters[number] = after
                 groups[before[number]].append(number)
-        chosen = random.sample(sorted(groups, key=repr), min(each, len(groups)))
+        ordered = sorted(groups, key=lambda known: [sorted(map(repr, rows)) for rows in known])
+        chosen = random.sample(ordered, min(each, len(groups)))
         for known in chosen:
             members = groups[known]
             states = {v.name: frozenset(rows(v, afters[n]) for n in members) for v in schema.views}
