@@ -117,6 +117,11 @@ def _companion(target: BaseRelation, reference: Reference, key: tuple[Term, ...]
 
 def is_opaque(catalog: Catalog, target: BaseRelation, key: Sequence[int]) -> bool:
     """Condition 2: whether a view tells apart values of a column outside the key that cannot be chosen fresh."""
+    place = f"opaque beside {tuple(key)} of {target.name}"
+    return catalog.once(place, None, lambda: _is_opaque(catalog, target, key))
+
+
+def _is_opaque(catalog: Catalog, target: BaseRelation, key: Sequence[int]) -> bool:
     for column in range(target.arity):
         if column in key:
             continue

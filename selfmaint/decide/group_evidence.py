@@ -178,7 +178,8 @@ def _closing(candidate: NewFacts, demand: Demand) -> NewFacts:
     ruled_out = _full_groups(
         replace(demand, operands=tuple((c, t) for c, t in demand.operands if t not in known))
     )
-    return replace(candidate, excluded=tuple(dict.fromkeys((*candidate.excluded, *ruled_out))))
+    excluded = tuple(dict.fromkeys((*candidate.excluded, *ruled_out)))
+    return candidate if excluded == candidate.excluded else replace(candidate, excluded=excluded)
 
 
 def _holding(candidate: NewFacts, demand: Demand) -> NewFacts:
