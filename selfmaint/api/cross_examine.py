@@ -15,13 +15,14 @@ from typing import Generic, Literal
 
 from datalog.budget import BudgetSpentError, limit
 from datalog.diagnostics import Diagnostic, Severity
-from datalog.model import OpaqueView, Row
+from datalog.model import Row
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.countermodel.model_check import may_repeat
 from selfmaint.cross_examine.examine import MOST_TO_CONFIRM, CrossExamination, Examined, Outcome, examined
 from selfmaint.cross_examine.neighbourhood import TooManyRowsError, fetched, fetched_rows, near, without
 from selfmaint.cross_examine.question import Question, Rows
+from selfmaint.decide.differing import is_text
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.pairs import given, two_databases
 from selfmaint.decide.saturation import saturated
@@ -166,12 +167,7 @@ def _evaluated(catalog: Catalog) -> Catalog:
     It does on rows without a match: of these it is known what they are.
     """
     apart = catalog.sides_as_views
-    return without(apart, {v.name for v in apart.views if _is_text(v)})
-
-
-def _is_text(view: View) -> bool:
-    its = view.definition
-    return isinstance(its, OpaqueView) and its.by_rules is None
+    return without(apart, {v.name for v in apart.views if is_text(v)})
 
 
 def _skipped(verdict: Verdict, texts: Collection[str]) -> str | None:

@@ -65,14 +65,15 @@ def _seconds(known: Knowledge[D]) -> float:
     return min(known.decision.budget_s, known.decision.patience * MOST_SECONDS)
 
 
-def _is_text(view: View) -> bool:
+def is_text(view: View) -> bool:
+    """Whether only the text of a view is known: not so of rows without a match."""
     return isinstance(its := view.definition, OpaqueView) and its.by_rules is None
 
 
 def _pairs(known: Knowledge[D], given: Given, names: Iterable[str]) -> Iterator[tuple[str, TwoDatabases]]:
     """Two databases for each of some views that has some."""
     every, situation = known.catalog.sides_as_views, known.situation
-    catalog = without(every, {view.name for view in every.views if _is_text(view)})
+    catalog = without(every, {view.name for view in every.views if is_text(view)})
     left = dict[str, None].fromkeys(view.name for view in catalog.views if view.name in {*names})
     if not left:
         return
