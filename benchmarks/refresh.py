@@ -163,6 +163,7 @@ def timed(
     """The times of Python's run with some arguments; the first ones do not count."""
     line = [sys.executable, *arguments]
     environment = {**os.environ, "PYTHONPATH": str(tpch.ROOT)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # users' runs find compiled modules
     found = []
     for _ in range(repetitions + warm):
         started = time.perf_counter()

@@ -21,8 +21,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import NoReturn, TypeAlias
+
+from msgspec import Struct
 
 from datalog.errors import DatalogError
 
@@ -35,8 +36,7 @@ EVERY = 32
 Observer: TypeAlias = Callable[[str], None]
 
 
-@dataclass(slots=True)
-class _Limit:
+class _Limit(Struct):
     what: str
     seconds: float
     deadline: float

@@ -12,6 +12,8 @@ from enum import Enum, unique
 from functools import lru_cache
 from typing import Protocol
 
+from msgspec import Struct
+
 from datalog.errors import DatalogError
 from datalog.model.spans import Span
 
@@ -133,15 +135,14 @@ class Severity(Enum):
     WARNING = "warning"
 
 
-@dataclass(frozen=True, slots=True)
-class ContextSpan:
+class ContextSpan(Struct, frozen=True):
     """A second place that a diagnostic refers to, and what is there."""
 
     span: Span
     label: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Diagnostic:
     """One finding.
 
@@ -163,6 +164,19 @@ class Diagnostic:
     note: str | None = None
     hint: str | None = None
     severity: Severity = Severity.ERROR
+
+    def __eq__(self, other: object) -> bool:
+        return self._told() == other._told() if isinstance(other, Diagnostic) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._told())
+
+    def _told(self) -> tuple[object, ...]:
+        """All of it, with the places, which spans leave out of comparisons."""
+        spans = (self.span, *(one.span for one in self.context))
+        places = tuple(None if span is None else span.place for span in spans)
+        labels = (self.label, *(one.label for one in self.context))
+        return self.code, self.message, places, labels, self.note, self.hint, self.severity
 
     def __str__(self) -> str:
         place = "" if self.span is None else f"{self.span}: "

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from enum import Enum, unique
 
+from datalog.copies import replace
 from datalog.diagnostics import Diagnostic
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from random import Random
 
+from datalog.copies import replace
 from datalog.model import Constant, Predicate, Row, Value, Version
 from selfmaint.conformance.cases import Case
 from selfmaint.countermodel.databases import broken

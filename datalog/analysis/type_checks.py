@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from datalog.analysis.dependency import atoms_of
 from datalog.analysis.relations import declarations_by_name, declared_columns
@@ -34,8 +35,7 @@ def check_types(program: Program) -> list[Diagnostic]:
     return [*found, *checker.heads(program)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Use:
+class _Use(Struct, frozen=True):
     """Where a variable stands: the family of the column, its name, and the place."""
 
     family: str
@@ -43,8 +43,7 @@ class _Use:
     span: Span | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Checker:
+class _Checker(Struct, frozen=True):
     """The column types of all predicates, and what is declared."""
 
     types: TypesOfPredicates

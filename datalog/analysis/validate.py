@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from datalog.analysis.dependency import check_recursion
 from datalog.analysis.relations import check_declarations, check_relations
 from datalog.analysis.safety import check_safety
 from datalog.analysis.type_checks import check_types
 from datalog.analysis.types import column_types, variable_types
+from datalog.copies import replace
 from datalog.diagnostics import Code, ContextSpan, Diagnostic, ProgramError, Severity, in_text_order
 from datalog.model import (
     Block,

@@ -7,10 +7,10 @@ comparisons and null tests too (`datalog.containment.orders`), within that test'
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from datalog.containment.mapping import containment_mapping, match_atom
 from datalog.containment.orders import contained_in_union
+from datalog.copies import replace
 from datalog.model import (
     Atom,
     ColumnType,

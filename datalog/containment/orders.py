@@ -19,13 +19,15 @@ Complexity: exponential at worst (the problem is complete for the second level o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from datalog.analysis import variable_types
 from datalog.budget import check
 from datalog.containment.mapping import carries_over
+from datalog.copies import replace
 from datalog.model import (
     OPPOSITE,
     Atom,
@@ -55,8 +57,7 @@ _Model: TypeAlias = Mapping[Term, _Place]
 _NULL: _Place = ("null", None)
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """Assumptions about the terms of one query.
 
     Attributes:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from functools import partial
 from typing import Any, assert_never
+
+from msgspec import Struct, field
 
 from datalog.analysis.expression_types import expression_type
 from datalog.errors import EvaluationError
@@ -185,8 +186,7 @@ _STRICT: Mapping[str, Callable[..., Value]] = {
 _EXACT = Context(prec=200)
 
 
-@dataclass(frozen=True, slots=True)
-class Scalars:
+class Scalars(Struct, frozen=True):
     """Evaluates expressions.
 
     Attributes:

@@ -7,11 +7,12 @@ are equal, and a value is compared with another one as it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import repeat
 from operator import itemgetter
 from types import NoneType
 from typing import Any, TypeAlias, assert_never
+
+from msgspec import Struct
 
 from datalog.budget import check
 from datalog.evaluate.order import COMPARISONS, is_ready
@@ -87,8 +88,7 @@ class Indexed:
 Facts: TypeAlias = Mapping[Predicate, Indexed]
 
 
-@dataclass(frozen=True)
-class _Bindings:
+class _Bindings(Struct, frozen=True):
     """Values of some variables, each row once, and where in a row each is."""
 
     places: Mapping[Variable, int]

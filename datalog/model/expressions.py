@@ -9,14 +9,16 @@ three-valued logic.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from enum import Enum, unique
 from typing import Literal as OneOf
 from typing import TypeAlias, assert_never
 
+from msgspec import field
+
+from datalog.copies import replace
 from datalog.model.literals import Operator
 from datalog.model.schema import ColumnType
-from datalog.model.spans import Span
+from datalog.model.spans import Placed, Span
 from datalog.model.terms import Constant, Variable
 
 ArithmeticOperator: TypeAlias = OneOf["+", "-", "*", "/"]
@@ -55,50 +57,45 @@ def takes(function: str, arguments: int) -> bool:
     return least <= arguments <= most
 
 
-@dataclass(frozen=True, slots=True)
-class Arithmetic:
+class Arithmetic(Placed, frozen=True):
     """`left operator right`, with the types of Spark's ANSI mode: `/` of whole numbers is a double."""
 
     operator: ArithmeticOperator
     left: Expression
     right: Expression
-    span: Span | None = field(default=None, compare=False, repr=False)
+    span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Minus:
+class Minus(Placed, frozen=True):
     """`-operand`."""
 
     operand: Expression
-    span: Span | None = field(default=None, compare=False, repr=False)
+    span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Cast:
+class Cast(Placed, frozen=True):
     """`cast(operand as type)`; an error where the value does not fit. If it is `safe`, `try_cast`: null there."""
 
     operand: Expression
     type: ColumnType
-    span: Span | None = field(default=None, compare=False, repr=False)
+    span: Span | None = None
     safe: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Placed, frozen=True):
     """A deterministic scalar function of `FUNCTIONS`, applied."""
 
     function: str
     arguments: tuple[Expression, ...]
-    span: Span | None = field(default=None, compare=False, repr=False)
+    span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Placed, frozen=True):
     """`case when c1 then e1 ... else otherwise end`: of the first condition that is true."""
 
     branches: tuple[tuple[Condition, Expression], ...]
     otherwise: Expression = field(default_factory=lambda: Constant(None))
-    span: Span | None = field(default=None, compare=False, repr=False)
+    span: Span | None = None
 
 
 @unique
@@ -112,8 +109,7 @@ class AggregateFunction(Enum):
     MAX = "max"
 
 
-@dataclass(frozen=True, slots=True)
-class Aggregate:
+class Aggregate(Placed, frozen=True):
     """An aggregate over the core rows of a group.
 
     Nulls of the operand are passed over; over no value `count` is 0 and all others are null. The type of a sum
@@ -128,54 +124,49 @@ class Aggregate:
     function: AggregateFunction
     operand: Expression | None = None
     distinct: bool = False
-    span: Span | None = field(default=None, compare=False, repr=False)
+    span: Span | None = None
 
 
 Expression: TypeAlias = Variable | Constant | Arithmetic | Minus | Cast | Call | Case | Aggregate
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(Placed, frozen=True):
     """`left operator right`; unknown when a side is null."""
 
     operator: Operator
     left: Expression
     right: Expression
-    span: Span | None = field(default=None, compare=False, repr=False)
+    span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class IsNull:
+class IsNull(Placed, frozen=True):
     """`operand is null`, or with `negated` `operand is not null`; never unknown."""
 
     operand: Expression
     negated: bool = False
-    span: Span | None = field(default=None, compare=False, repr=False)
+    span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Holds:
+class Holds(Placed, frozen=True):
     """A boolean expression is true, or with `negated` false; unknown when it is null."""
 
     operand: Expression
     negated: bool = False
-    span: Span | None = field(default=None, compare=False, repr=False)
+    span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AllOf:
+class AllOf(Placed, frozen=True):
     """The conjunction; true if empty."""
 
     conditions: tuple[Condition, ...]
-    span: Span | None = field(default=None, compare=False, repr=False)
+    span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AnyOf:
+class AnyOf(Placed, frozen=True):
     """The disjunction; false if empty."""
 
     conditions: tuple[Condition, ...]
-    span: Span | None = field(default=None, compare=False, repr=False)
+    span: Span | None = None
 
 
 Condition: TypeAlias = Compared | IsNull | Holds | AllOf | AnyOf

@@ -11,13 +11,12 @@ Semantics, everywhere in this package (evaluation, containment, SQL):
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Literal as OneOf
 from typing import TypeAlias
 
-from datalog.model.predicates import HashedOnce, Predicate, Version
-from datalog.model.spans import Span
+from datalog.model.predicates import Predicate, Version
+from datalog.model.spans import Placed, Span
 from datalog.model.terms import Term
 
 Operator: TypeAlias = OneOf["=", "!=", "<", "<=", ">", ">="]
@@ -29,18 +28,12 @@ MIRRORED: Mapping[Operator, Operator] = {"=": "=", "!=": "!=", "<": ">", ">": "<
 """The same with the sides exchanged."""
 
 
-@dataclass(frozen=True, slots=True)
-class Atom(HashedOnce):
+class Atom(Placed, frozen=True, cache_hash=True):
     """A predicate applied to terms, by position."""
 
     predicate: Predicate
     terms: tuple[Term, ...]
-    span: Span | None = field(default=None, compare=False, repr=False)
-
-    __hash__ = HashedOnce.__hash__
-
-    def _hashed(self) -> Hashable:
-        return (self.predicate, self.terms)
+    span: Span | None = None
 
     @property
     def arity(self) -> int:
@@ -52,27 +45,24 @@ class Atom(HashedOnce):
         return Atom(self.predicate.of(version, columns), self.terms)
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Placed, frozen=True, cache_hash=True):
     """`left operator right`; false when a side is null."""
 
     operator: Operator
     left: Term
     right: Term
-    span: Span | None = field(default=None, compare=False, repr=False)
+    span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NullTest:
+class NullTest(Placed, frozen=True, cache_hash=True):
     """`term is null`, or with `negated` `term is not null`."""
 
     term: Term
     negated: bool = True
-    span: Span | None = field(default=None, compare=False, repr=False)
+    span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Negation(HashedOnce):
+class Negation(Placed, frozen=True, cache_hash=True):
     """`not (body)`: no way to satisfy the body.
 
     Variables of `body` that occur in no positive literal outside it are existential inside it.
@@ -80,12 +70,7 @@ class Negation(HashedOnce):
     """
 
     body: tuple[Literal, ...]
-    span: Span | None = field(default=None, compare=False, repr=False)
-
-    __hash__ = HashedOnce.__hash__
-
-    def _hashed(self) -> Hashable:
-        return self.body
+    span: Span | None = None
 
 
 Literal: TypeAlias = Atom | Comparison | NullTest | Negation

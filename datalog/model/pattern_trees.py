@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TypeAlias, assert_never
+
+from msgspec import Struct, field
 
 Range: TypeAlias = tuple[int, int]
 """The first and the last code point."""
@@ -13,8 +14,7 @@ Range: TypeAlias = tuple[int, int]
 _LAST = 0x10FFFF
 
 
-@dataclass(frozen=True, slots=True)
-class Characters:
+class Characters(Struct, frozen=True):
     """One character of a set, as ranges of code points in their order."""
 
     ranges: tuple[Range, ...]
@@ -27,37 +27,32 @@ class Characters:
         return tuple((low, high) for low, high in gaps if low <= high)
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(Struct, frozen=True):
     """The start of a text, or its end: before a last line terminator, too."""
 
     is_start: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Sequence:
+class Sequence(Struct, frozen=True):
     """One part behind another."""
 
     parts: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """The first part that leads to a match."""
 
     parts: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """A part in parentheses; one with a number is remembered."""
 
     part: Node
     number: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Repeated:
+class Repeated(Struct, frozen=True):
     """A part so many times: as often as possible, or as seldom if it is `lazy`."""
 
     part: Node
@@ -69,8 +64,7 @@ class Repeated:
 Node: TypeAlias = Characters | Edge | Sequence | Choice | Group | Repeated
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(Struct, frozen=True):
     """A pattern that is known.
 
     Attributes:

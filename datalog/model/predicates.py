@@ -2,31 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
 from enum import Enum, unique
 
-
-class HashedOnce:
-    """A base of frozen dataclasses that hold others; `_hashed` says what of an instance is hashed.
-
-    Equal instances must hash equal parts. The value is not kept where an instance is pickled, for the hashes of strings
-    differ from process to process. A dataclass says `__hash__ = HashedOnce.__hash__`, or it makes one of its own.
-    """
-
-    __slots__ = ("_hash",)
-    _hash: int
-
-    def _hashed(self) -> Hashable:
-        raise NotImplementedError
-
-    def __hash__(self) -> int:
-        try:
-            return self._hash
-        except AttributeError:
-            value = hash(self._hashed())
-            object.__setattr__(self, "_hash", value)
-            return value
+from msgspec import Struct
 
 
 @unique
@@ -97,8 +75,7 @@ class Version(Enum):
     """Some columns of demanded rows."""
 
 
-@dataclass(frozen=True, slots=True, order=False)
-class Predicate(HashedOnce):
+class Predicate(Struct, frozen=True, cache_hash=True):
     """A predicate symbol.
 
     Attributes:
@@ -110,11 +87,6 @@ class Predicate(HashedOnce):
     name: str
     version: Version = Version.STORED
     columns: tuple[int, ...] = ()
-
-    __hash__ = HashedOnce.__hash__
-
-    def _hashed(self) -> Hashable:
-        return (self.name, self.version, self.columns)
 
     def __str__(self) -> str:
         if self.version is Version.STORED:

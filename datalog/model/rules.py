@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from datalog.model.literals import Atom, Literal
 from datalog.model.predicates import Predicate
 from datalog.model.schema import Declaration
-from datalog.model.spans import Span
+from datalog.model.spans import Placed, Span
 
 if TYPE_CHECKING:
     from datalog.model.views import ViewDefinition
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Placed, frozen=True, cache_hash=True):
     """`head :- body.`; an empty body makes it a fact."""
 
     head: Atom
     body: tuple[Literal, ...] = ()
-    span: Span | None = field(default=None, compare=False, repr=False)
+    span: Span | None = None
 
     @property
     def atoms(self) -> tuple[Atom, ...]:
@@ -28,8 +28,7 @@ class Rule:
         return tuple(literal for literal in self.body if isinstance(literal, Atom))
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(Struct, frozen=True):
     """Declarations and rules, each in the order written."""
 
     rules: tuple[Rule, ...] = ()

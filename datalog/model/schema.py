@@ -6,7 +6,9 @@ import math
 from dataclasses import dataclass, field
 from enum import Enum, unique
 
-from datalog.model.spans import Span
+from msgspec import Struct
+
+from datalog.model.spans import Placed, Span
 from datalog.model.terms import Value, value_kind
 
 
@@ -77,8 +79,7 @@ _FAMILY = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnType:
+class ColumnType(Struct, frozen=True):
     """A type, with precision and scale for `decimal`."""
 
     name: TypeName
@@ -138,8 +139,7 @@ class ColumnType:
 ANY = ColumnType(TypeName.ANY)
 
 
-@dataclass(frozen=True, slots=True)
-class Unmodelled:
+class Unmodelled(Struct, frozen=True):
     """A type of a table that no type here stands for: its equal values may differ, or it has no equality.
 
     Attributes:
@@ -172,22 +172,20 @@ class Column:
     unmodelled: Unmodelled | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignKey:
+class ForeignKey(Placed, frozen=True):
     """`foreign(columns) references target(target_columns)`."""
 
     columns: tuple[str, ...]
     target: str
     target_columns: tuple[str, ...]
-    span: Span | None = field(default=None, compare=False, repr=False)
+    span: Span | None = None
 
 
 NUMBER = "copy#"
 """The last column of a table that may hold a row twice: see `datalog.rewrite.numbered`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Declaration:
+class Declaration(Placed, frozen=True):
     """`.decl name(column: type [not null], ...) [key(...)] [unique(...)]... [foreign(...) references t(...)]...`."""
 
     name: str
@@ -195,7 +193,7 @@ class Declaration:
     key: tuple[str, ...] | None = None
     unique: tuple[tuple[str, ...], ...] = ()
     foreign_keys: tuple[ForeignKey, ...] = ()
-    span: Span | None = field(default=None, compare=False, repr=False)
+    span: Span | None = None
 
     @property
     def arity(self) -> int:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import TypeAlias, TypeVar, assert_never
 
+from datalog.copies import replace
 from datalog.model.literals import Atom, Comparison, Literal, Negation, NullTest
 from datalog.model.rules import Rule
 from datalog.model.terms import Term, Variable

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TypeAlias
 
-from datalog.model.spans import Span
+from datalog.model.spans import Placed, Span
 
 
 class WallClock(dt.datetime):
@@ -55,31 +54,29 @@ def value_kind(value: Value) -> str:
             return "date"
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(Placed, frozen=True, cache_hash=True):
     """A variable; its name starts with a capital letter or an underscore."""
 
     name: str
-    span: Span | None = field(default=None, compare=False, repr=False)
-
-    def __hash__(self) -> int:
-        return hash(self.name)
+    span: Span | None = None
 
     def __str__(self) -> str:
         return self.name
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Constant:
+class Constant(Placed, frozen=True, eq=False):
     """A constant. Equality is by value within a family: `true`, `1` and `'1'` are three constants."""
 
     value: Value
-    span: Span | None = field(default=None, compare=False, repr=False)
+    span: Span | None = None
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Constant):
             return NotImplemented
         return self.value == other.value and value_kind(self.value) == value_kind(other.value)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
     def __hash__(self) -> int:
         return hash(self.value)

@@ -22,9 +22,12 @@ Semantics, everywhere in this package:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum, unique
 
+from msgspec import Struct
+
+from datalog.copies import replace
 from datalog.model.expressions import Aggregate, Condition, Expression, aggregates_of, expression_variables
 from datalog.model.literals import Atom, Literal, Negation
 from datalog.model.predicates import Predicate, Version
@@ -42,8 +45,7 @@ class Semantics(Enum):
     BAG = "bag"
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """One SELECT of a view; make it by `block`, which names the core's head.
 
     Attributes:
@@ -116,8 +118,7 @@ class ViewDefinition:
         return any(one.groups is not None for one in self.blocks)
 
 
-@dataclass(frozen=True, slots=True)
-class TextRead:
+class TextRead(Struct, frozen=True):
     """A place in a query's text where the name of a relation stands.
 
     Attributes:
@@ -133,8 +134,7 @@ class TextRead:
     alias: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TextQuery:
+class TextQuery(Struct, frozen=True):
     """A query as text, and everything that it reads.
 
     Attributes:
@@ -169,8 +169,7 @@ class NotToRun:
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class OuterSide:
+class OuterSide(Struct, frozen=True):
     """What one LEFT JOIN adds to the rows of the side that is kept, as a view of inner joins.
 
     Attributes:
@@ -190,8 +189,7 @@ class OuterSide:
     shown: str
 
 
-@dataclass(frozen=True, slots=True)
-class FullJoin:
+class FullJoin(Struct, frozen=True):
     """That a view has all rows of what is joined, too, not only those with a partner on the kept side.
 
     Attributes:
@@ -209,8 +207,7 @@ class FullJoin:
     pairs: tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ComputedColumn:
+class ComputedColumn(Struct, frozen=True):
     """A column of a view that is computed from other columns of its rows.
 
     Attributes:
@@ -223,8 +220,7 @@ class ComputedColumn:
     value: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class OuterJoin:
+class OuterJoin(Struct, frozen=True):
     """A view with LEFT JOINs as the views of inner joins that its rows tell, and that it is made of.
 
     Or, without any, one whose rows are those of another view with more columns, computed from that one's.
@@ -275,8 +271,7 @@ class OuterJoin:
         return replace(self, kept=change(self.kept), sides=tuple(sides))
 
 
-@dataclass(frozen=True, slots=True)
-class AntiJoin:
+class AntiJoin(Struct, frozen=True):
     """A view of the rows of one relation that have no match in another one.
 
     Attributes:

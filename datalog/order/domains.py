@@ -20,11 +20,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum, unique
 from fractions import Fraction
 from itertools import product
 from typing import TypeAlias, assert_never
+
+from msgspec import Struct
 
 from datalog.model import ANY, ColumnType, Comparison, Constant, Term, TypeName, Variable, value_kind
 from datalog.order.points import Number, Point, least_float, precedes
@@ -40,8 +41,7 @@ Pair: TypeAlias = tuple[Term, Term]
 _FAMILIES = ("number", "string", "date", "timestamp", "timestamp_ntz", "boolean")
 
 
-@dataclass(frozen=True, slots=True)
-class Lower:
+class Lower(Struct, frozen=True):
     """A lower limit: the point itself, or with `above` everything strictly above it."""
 
     point: Point
@@ -59,8 +59,7 @@ class Edge(Enum):
 Limit: TypeAlias = Lower | Edge
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
+class Grid(Struct, frozen=True):
     """The multiples of `step` from `low` to `high`, both of them multiples."""
 
     low: Number
@@ -68,26 +67,22 @@ class Grid:
     step: Fraction = Fraction(1)
 
 
-@dataclass(frozen=True, slots=True)
-class Dense:
+class Dense(Struct, frozen=True):
     """All numbers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Strings:
+class Strings(Struct, frozen=True):
     """All strings."""
 
 
-@dataclass(frozen=True, slots=True)
-class Floats:
+class Floats(Struct, frozen=True):
     """The finite floating point numbers of 32 or 64 bits, within a grid if there is one."""
 
     bits: int
     within: Grid | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Single:
+class Single(Struct, frozen=True):
     """One point."""
 
     point: Point

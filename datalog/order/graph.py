@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from datalog.model import Constant, Term
 from datalog.order.domains import Domain, Edge, Limit, Lower, Single, common, least
 from datalog.order.points import Point, precedes
 
 
-@dataclass(frozen=True, slots=True)
-class Arc:
+class Arc(Struct, frozen=True):
     """`low <= high`, or with `strict` `low < high`."""
 
     low: Term
@@ -28,8 +28,7 @@ class Arc:
     strict: bool
 
 
-@dataclass(frozen=True, slots=True)
-class LeastSolution:
+class LeastSolution(Struct, frozen=True):
     """The classes of equal terms, in an order that respects all arcs, with their limits."""
 
     classes: tuple[tuple[Term, ...], ...]

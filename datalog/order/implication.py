@@ -13,9 +13,11 @@ Conjunctive Predicates and Queries, 1980 (`!=` over discrete domains).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations
 
+from msgspec import Struct
+
+from datalog.copies import replace
 from datalog.model import (
     ANY,
     OPPOSITE,
@@ -34,8 +36,7 @@ from datalog.order.points import is_writable, point_of, precedes, value_of
 from datalog.order.solve import Solution, solve
 
 
-@dataclass(frozen=True, slots=True)
-class NormalForm:
+class NormalForm(Struct, frozen=True):
     """What a conjunction of comparisons says.
 
     Attributes:

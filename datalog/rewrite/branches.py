@@ -19,10 +19,12 @@ Conditions of soundness, for every two rules:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations
 
+from msgspec import Struct
+
 from datalog.analysis.lossless import inside
+from datalog.copies import replace
 from datalog.model import (
     Aggregate,
     Atom,
@@ -50,8 +52,7 @@ MOST = 8
 """So many branches of a union are told apart: each is a view that the decision has to do with."""
 
 
-@dataclass(frozen=True)
-class Branch:
+class Branch(Struct, frozen=True):
     """One rule or query of a union, or what a view with LEFT JOINs is made of, as a selection of the stored rows.
 
     Attributes:

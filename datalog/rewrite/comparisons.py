@@ -14,9 +14,9 @@ contradict each other goes, and so does a negation whose do.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from datalog.analysis import column_types, variable_types
+from datalog.copies import replace
 from datalog.model import (
     ColumnType,
     Comparison,

@@ -30,9 +30,11 @@ Beeri and Ramakrishnan, On the Power of Magic (1991), for supplementary predicat
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from msgspec import Struct, field
+
+from datalog.copies import replace
 from datalog.model import (
     Atom,
     Comparison,
@@ -126,8 +128,7 @@ def cuttable_steps(program: Program) -> frozenset[Predicate]:
     return frozenset(steps) - exact
 
 
-@dataclass(frozen=True)
-class _Bindings:
+class _Bindings(Struct, frozen=True, dict=True):
     """A body gone through so far: literals to read its bindings from, and the round that these come from."""
 
     body: tuple[Literal, ...]
@@ -145,8 +146,7 @@ class _Bindings:
         return made
 
 
-@dataclass(frozen=True, slots=True)
-class _Demanded:
+class _Demanded(Struct, frozen=True):
     """The demanded rows of a predicate, by some columns, in one round.
 
     Attributes:
@@ -160,8 +160,7 @@ class _Demanded:
     round: int
 
 
-@dataclass
-class _Transformation:
+class _Transformation(Struct, dict=True):
     """The rules made so far; equal steps and demands are made once."""
 
     program: Program

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
 
+from datalog.copies import replace
 from datalog.model import Atom, Literal, NullTest, Rule, Variable
 
 

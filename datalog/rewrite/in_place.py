@@ -24,9 +24,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from datalog.containment import containment_mapping
+from datalog.copies import replace
 from datalog.graphs import components
 from datalog.model import (
     Atom,

@@ -10,8 +10,8 @@ of each pair; where its own subgoals are independent, too, of each side: `not (n
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
 
+from datalog.copies import replace
 from datalog.graphs import components
 from datalog.model import Atom, Literal, Negation, Predicate, Rule, Variable, variables_of
 

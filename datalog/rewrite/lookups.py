@@ -19,11 +19,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, count
 
+from msgspec import Struct, field
+
 from datalog.analysis.dependency import evaluation_order
+from datalog.copies import replace
 from datalog.model import (
     Atom,
     Literal,
@@ -40,8 +42,7 @@ from datalog.rewrite.reachable import drop_unreachable, predicates_of
 from datalog.rewrite.unused_columns import Columns, drop_unused_columns, used_columns
 
 
-@dataclass(frozen=True)
-class Held:
+class Held(Struct, frozen=True):
     """Rows that are computed once.
 
     Attributes:
@@ -93,8 +94,7 @@ def held_apart(asked: Sequence[tuple[Program, Predicate]]) -> tuple[tuple[Held, 
     return found, tuple(user.program(user.goal) for user in goals)
 
 
-@dataclass
-class _User:
+class _User(Struct, dict=True):
     """A goal, or some columns of rows that are held, and the held rows that its rules read.
 
     Attributes:

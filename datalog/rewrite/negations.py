@@ -12,10 +12,10 @@ After:  `d(X) :- p(X, Y), not q(Y).`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 
 from datalog.containment import containment_mapping
+from datalog.copies import replace
 from datalog.model import Atom, Literal, Negation, Predicate, Rule, Term, Variable, variables_of
 
 _KEPT = 1 << 16

@@ -14,9 +14,9 @@ Sound because the atom repeated holds outside already, with the same `X`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import count
 
+from datalog.copies import replace
 from datalog.model import Atom, Literal, Negation, Term, Variable, variables_of
 from datalog.rewrite.normal_form import has_atom, has_deep_atom
 

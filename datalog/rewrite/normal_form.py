@@ -12,9 +12,9 @@ equal there is substituted into atoms too, and inside negations nothing is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from itertools import count
 
+from datalog.copies import replace
 from datalog.model import (
     Atom,
     Comparison,

@@ -15,9 +15,9 @@ So what is proved of these, for all numbers or for those that are convenient, ho
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from itertools import count
 
+from datalog.copies import replace
 from datalog.diagnostics import Code, Diagnostic, ProgramError
 from datalog.model import (
     NUMBER,

@@ -6,10 +6,10 @@ What comes out is a program for any engine; the shape of one query comes after t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import TypeAlias
 
 from datalog.containment import minimise
+from datalog.copies import replace
 from datalog.model import Predicate, Program, Rule
 from datalog.rewrite.comparisons import propagate_equalities, simplify_comparisons
 from datalog.rewrite.negations import drop_implied_negations

@@ -14,10 +14,11 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum, unique
 from itertools import product
 from math import prod
+
+from msgspec import Struct
 
 from datalog.analysis import determined
 from datalog.model import (
@@ -55,8 +56,7 @@ class Beyond(Enum):
     COMPUTED = "computed"
 
 
-@dataclass(frozen=True, slots=True)
-class MoreThanRules:
+class MoreThanRules(Struct, frozen=True):
     """A view definition is more than rules: what kind of more, and why, in words."""
 
     kind: Beyond

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
 
 from datalog.containment import contained_in
+from datalog.copies import replace
 from datalog.model import Atom, Literal, Negation, NullTest, Predicate, Program, Rule, Term
 
 

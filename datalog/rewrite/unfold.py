@@ -11,9 +11,11 @@ on null, so a head that repeats a variable is unfolded that way only if the rule
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import count
 
+from msgspec import Struct, field
+
+from datalog.copies import replace
 from datalog.model import (
     Atom,
     Comparison,
@@ -37,8 +39,7 @@ class _NeverError(Exception):
     """The atom that is unfolded has no rows."""
 
 
-@dataclass
-class _Scope:
+class _Scope(Struct):
     """Variables of one body: `frozen` ones belong to an enclosing body and cannot be substituted."""
 
     frozen: frozenset[Variable]

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
 
 from datalog.analysis import evaluation_order
+from datalog.copies import replace
 from datalog.model import (
     Atom,
     Literal,
@@ -56,8 +58,7 @@ def used_columns(program: Program) -> Iterator[tuple[Atom, Columns]]:
         yield from _atoms(rule.body, Counter(rule.head.terms))
 
 
-@dataclass
-class _Uses:
+class _Uses(Struct):
     """The columns that the uses of each predicate have, apart, and the projections for uses with fewer than all."""
 
     columns: Mapping[Predicate, dict[Columns, None]]

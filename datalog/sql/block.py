@@ -8,8 +8,8 @@ every place tied to the outer column, Spark would make a Cartesian product insid
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
+from msgspec import Struct, field
 from sqlglot import exp
 
 from datalog.errors import EmissionError
@@ -18,8 +18,7 @@ from datalog.sql.names import alias_for, casefolded, constant
 from datalog.sql.tables import Table
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """A column of a source; `source` counts the sources of its block from 0."""
 
     source: int
@@ -32,8 +31,7 @@ class Place:
         return exp.column(self.column, table=self.alias, quoted=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """An atom with the table and alias that its rows come from."""
 
     atom: Atom
@@ -46,8 +44,7 @@ class Source:
             yield term, Place(number, self.alias, column, position in self.table.not_null)
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(Struct, frozen=True):
     """What a body's terms are in SQL.
 
     Attributes:
@@ -92,8 +89,7 @@ class Frame:
         return operator(this=place.tree(), expression=other.tree())
 
 
-@dataclass(frozen=True, slots=True)
-class Joins:
+class Joins(Struct, frozen=True):
     """The sources of one body and the conditions that its atoms make, without comparisons and negations."""
 
     sources: tuple[Source, ...]

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 # ruff: noqa: S608 - columns are named here, and relations are in quotes
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import sqlglot
+from msgspec import Struct
 from sqlglot import exp
 
 Query: TypeAlias = exp.Query
@@ -42,8 +42,7 @@ _UNORDERED = """
 """Nothing says that a change comes behind the one before it, of the same key."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """What the statements depend on.
 
     Attributes:

@@ -7,9 +7,9 @@ pushed onto such a condition, only onto single tests in a form that is exactly t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import assert_never
 
+from msgspec import Struct
 from sqlglot import exp
 
 from datalog.model import Atom, Comparison, Constant, Literal, Negation, NullTest, Predicate, Variable
@@ -36,8 +36,7 @@ _OPPOSITES: Mapping[str, type[exp.Binary]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """A body in SQL: what `SELECT` is put in front of."""
 
     joins: Joins
@@ -90,8 +89,7 @@ def _joined(tree: exp.Table, on: list[exp.Expr], kind: str) -> exp.Join:
     return exp.Join(this=tree, on=exp.and_(*on, copy=False), kind=kind)
 
 
-@dataclass(frozen=True, slots=True)
-class Writer:
+class Writer(Struct, frozen=True):
     """Writes bodies over known tables.
 
     Attributes:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import reduce
 from typing import assert_never
 
+from msgspec import Struct
 from sqlglot import exp
 
+from datalog.copies import replace
 from datalog.errors import EmissionError
 from datalog.model import (
     Aggregate,
@@ -270,8 +271,7 @@ def select_table(
     return made.query(distinct=True), made.result.table(plain_name(goal))
 
 
-@dataclass(frozen=True)
-class _Written:
+class _Written(Struct, frozen=True):
     """A query, and its common table expressions by name."""
 
     result: Union

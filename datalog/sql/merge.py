@@ -15,10 +15,10 @@ The changes are a query in steps, relations that are made of tables and of each 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from sqlglot import exp
 
+from datalog.copies import replace
 from datalog.model import Predicate, Program, Version, ViewDefinition
 from datalog.sql.definitions import select, select_view
 from datalog.sql.names import casefolded, identifier, unique

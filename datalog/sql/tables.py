@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from msgspec import Struct
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
@@ -17,8 +17,7 @@ _PARTS = ("this", "db", "catalog")
 """The parts of a table's name, the last one first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """A stored table, a temporary view or a common table expression.
 
     Rows may repeat: a predicate's extension is the set of them.

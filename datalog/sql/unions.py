@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from sqlglot import exp
 
 from datalog.errors import EmissionError
@@ -20,8 +20,7 @@ UNIT_COLUMN = "_"
 _FACTS = "facts"
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
+class Branch(Struct, frozen=True):
     """A rule in SQL: its body and the terms of its head."""
 
     block: Block
@@ -46,8 +45,7 @@ class Branch:
         return tuple(t.name if isinstance(t, exp.Column) else f"c{n}" for n, t in enumerate(trees))
 
 
-@dataclass(frozen=True, slots=True)
-class Union:
+class Union(Struct, frozen=True):
     """The rules of one predicate, in normal form, of which there is at least one.
 
     Attributes:

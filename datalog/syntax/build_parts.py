@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import cast
 
 from lark import Token, Tree
+from msgspec import Struct
 
 from datalog.diagnostics import Code
 from datalog.model.expressions import (
@@ -170,8 +170,7 @@ def _report_second_key(node: Node, name: str, places: Places) -> None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ExpressionBuilder:
+class ExpressionBuilder(Struct, frozen=True):
     """Builds expressions, from left to right: anonymous variables are named in the order of the text.
 
     Attributes:

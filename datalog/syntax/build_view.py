@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from lark import Token
+from msgspec import Struct
 
 from datalog.diagnostics import Code
 from datalog.model.expressions import Aggregate, Condition, Expression, aggregates_of
@@ -20,8 +20,7 @@ from datalog.syntax.places import Node, Places
 from datalog.syntax.quoting import read_name
 
 
-@dataclass(frozen=True, slots=True)
-class Clause:
+class Clause(Struct, frozen=True):
     """A rule as written, with what its head computes."""
 
     predicate: Predicate
@@ -56,8 +55,7 @@ class Clause:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
+class Heading(Struct, frozen=True):
     """`.view name(columns) semantics`."""
 
     name: str

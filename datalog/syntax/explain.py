@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from lark import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+from msgspec import Struct
 
 from datalog.diagnostics import Code, ContextSpan, Diagnostic
 from datalog.model.spans import Span
@@ -98,8 +98,7 @@ def explain(error: UnexpectedInput, text: str, places: Places, expected: frozens
     return Explained(_unexpected(case), resume)
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
+class _Case(Struct, frozen=True):
     """A syntax error: the text, what stands around the error, and the terminals that could come next."""
 
     text: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from enum import Enum, unique
+
+from msgspec import Struct
 
 from datalog.syntax.quoting import RESERVED
 
@@ -72,8 +73,7 @@ class PieceKind(Enum):
     END = "end"
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """A piece of a text; `start` is its 0-based offset."""
 
     kind: PieceKind
@@ -112,8 +112,7 @@ def _pieces(text: str, start: int = 0) -> Iterator[Piece]:
     yield Piece(PieceKind.END, "", len(text))
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """What stands around an offset of a text.
 
     Attributes:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from lark import Token, Tree
+from msgspec import Struct, field
 
 from datalog.diagnostics import Code, Diagnostic
 from datalog.model.spans import Span
@@ -13,8 +13,7 @@ from datalog.model.spans import Span
 Node: TypeAlias = Tree[Token]
 
 
-@dataclass(slots=True)
-class Places:
+class Places(Struct):
     """A text's name and lines, and the diagnostics collected while it is read."""
 
     source: str

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from msgspec import Struct
+
 from datalog.budget import DEFAULT_S
+from datalog.copies import replace
 from datalog.model import OpaqueView
 from selfmaint.api.garbage import seldom_collected
 from selfmaint.api.over_views import what_is_below, with_views_below
@@ -64,8 +67,7 @@ class AuditReport:
         return f"AuditReport({', '.join(f'{number} {word}' for word, number in counted.items())})"
 
 
-@dataclass(frozen=True)
-class AuditOptions:
+class AuditOptions(Struct, frozen=True):
     """What to audit.
 
     Attributes:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from datalog.copies import replace
 from datalog.diagnostics import Diagnostic
 from datalog.model import Program
 from selfmaint.api.columns import columns_of

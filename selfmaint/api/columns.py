@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 from datalog.analysis import column_types
+from datalog.copies import replace
 from datalog.model import (
     ANY,
     Aggregate,

@@ -10,10 +10,12 @@ import logging
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from typing import Generic, Literal
 
+from msgspec import Struct, field
+
 from datalog.budget import BudgetSpentError, limit
+from datalog.copies import replace
 from datalog.diagnostics import Diagnostic, Severity
 from datalog.model import Row
 from selfmaint.api.update import Update
@@ -40,8 +42,7 @@ _WITNESSES = 3
 _LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class CrossExamined(Generic[D]):
+class CrossExamined(Struct, Generic[D], frozen=True):
     """What came of it.
 
     Attributes:

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+from msgspec import Struct, field
+
+from datalog.copies import replace
 from datalog.diagnostics import Diagnostic
 from datalog.model import Declaration, ForeignKey
 from datalog.sql.views import SqlText, SqlViews, column_of_text, read_sql
@@ -38,8 +40,7 @@ _OWN_SQL = "is_incremental"
 _MOST_FOUND = 20
 
 
-@dataclass
-class _Constraints:
+class _Constraints(Struct):
     """What tests and constraints say of one relation."""
 
     not_null: set[str] = field(default_factory=set)
@@ -121,8 +122,7 @@ def _load(path: Path) -> Mapping[str, Any]:
     return data
 
 
-@dataclass
-class _Project:
+class _Project(Struct, dict=True):
     path: Path
     data: Mapping[str, Any]
     moment: datetime | None = None
@@ -320,8 +320,7 @@ def _promises(test: _Node) -> bool:
     return strict and none_fails and counts and is_of_all
 
 
-@dataclass(frozen=True, slots=True)
-class Each:
+class Each(Struct, frozen=True):
     """A table whose values all have one form, whatever their keys."""
 
     of: _Form

@@ -6,9 +6,11 @@ A key that is none makes a "yes" wrong, and nothing that is stored shows it: it 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Generic
 
+from msgspec import Struct
+
+from datalog.copies import replace
 from datalog.diagnostics import Diagnostic
 from datalog.model import Atom, NullTest, Predicate, Program, Rule, Version
 from selfmaint.engine.protocol import D, Engine, Facts
@@ -42,8 +44,7 @@ def require_as_declared(
         raise InputError(found)
 
 
-@dataclass(frozen=True)
-class _Held(Generic[D]):
+class _Held(Struct, Generic[D], frozen=True):
     engine: Engine[D]
     relations: Mapping[str, BaseRelation]
     facts: Facts[D]

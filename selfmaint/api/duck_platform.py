@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
+from datalog.copies import replace
 from datalog.model import ANY, ColumnType
 from selfmaint.api.columns import Columns
 from selfmaint.api.places import Location
@@ -33,8 +35,7 @@ if TYPE_CHECKING:
     from selfmaint.store.stored_tables import TableChange, TableFiles
 
 
-@dataclass(frozen=True)
-class DuckPlatform:
+class DuckPlatform(Struct, frozen=True):
     """A `Platform` over one DuckDB database."""
 
     engine: DuckEngine

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import assert_never
 
 from datalog.budget import BudgetSpentError, limit
+from datalog.copies import replace
 from datalog.model import (
     Atom,
     Constant,

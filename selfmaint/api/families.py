@@ -13,9 +13,11 @@ compare it with, and of the update's rows. An engine that meets two types conver
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
+from msgspec import Struct, field
+
+from datalog.copies import replace
 from datalog.diagnostics import Diagnostic
 from datalog.model import (
     ANY,
@@ -41,8 +43,7 @@ from selfmaint.warehouse.cores import output_types
 _OPEN = ("any", "null")
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
+class _Seen(Struct, frozen=True):
     """What somebody said of a column: a family, and which numbers if that is told."""
 
     family: str
@@ -50,8 +51,7 @@ class _Seen:
     where: str
 
 
-@dataclass
-class Families:
+class Families(Struct):
     """What is known of each base column's type, and who said it first."""
 
     catalog: Catalog

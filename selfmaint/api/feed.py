@@ -5,10 +5,10 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from datalog.copies import replace
 from datalog.diagnostics import Diagnostic
 from selfmaint.api.places import require_outside
 from selfmaint.api.platform import platform_of

@@ -22,9 +22,10 @@ publication = "selfmaint"         # optional: its publication, of the base relat
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import Enum, StrEnum, unique
 from typing import TypeVar
+
+from msgspec import Struct, field
 
 from selfmaint.api.toml_tables import KeyPath, TomlTable, dotted
 from selfmaint.decide.search_budget import DEFAULT_SEARCH, SearchBudget
@@ -44,8 +45,7 @@ class EngineKind(StrEnum):
     DUCKDB = "duckdb"
 
 
-@dataclass(frozen=True, slots=True)
-class EngineSettings:
+class EngineSettings(Struct, frozen=True):
     """What a warehouse file says of the engine.
 
     Attributes:
@@ -143,8 +143,7 @@ _OF_LOGS = ("source", "slot", "publication")
 _NAME = "selfmaint"
 
 
-@dataclass(frozen=True, slots=True)
-class FollowSettings:
+class FollowSettings(Struct, frozen=True):
     """Which log the views follow.
 
     Attributes:

@@ -15,11 +15,12 @@ from __future__ import annotations
 import contextlib
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic, sleep, time
 from typing import TYPE_CHECKING, Generic, cast
 
+from datalog.copies import replace
 from datalog.sql import changes as sql
 from selfmaint.api.apply import Written
 from selfmaint.api.log_events import (

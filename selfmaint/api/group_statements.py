@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from datalog.model import Predicate, Program, Version, ViewDefinition
 from datalog.rewrite import minimised
@@ -124,8 +125,7 @@ def open_groups(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
+class _Made(Struct, frozen=True):
     """What the statements for a view are made of: the plan, over the core rows that are gained and lost."""
 
     plan: GroupPlan

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from datalog.analysis.expression_types import expression_type
+from datalog.copies import replace
 from datalog.diagnostics import ProgramError
 from datalog.model import ANY, ColumnType, NotToRun, OpaqueView, ViewDefinition
 from datalog.rewrite.numbered import as_written
@@ -110,8 +112,7 @@ def _with_sums(given: _Given, read: Read) -> tuple[Catalog, Mapping[str, Helpers
     return schema, {}
 
 
-@dataclass(frozen=True, slots=True)
-class _Given:
+class _Given(Struct, frozen=True):
     """What a query is read with: the base relations, and queries that are unfolded."""
 
     schema: Catalog

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 
+from msgspec import Struct
+
+from datalog.copies import replace
 from datalog.model import (
     ANY,
     ColumnType,
@@ -56,8 +58,7 @@ from selfmaint.warehouse.situation import Situation
 NO_RELATIONS: Mapping[str, BaseRelation] = MappingProxyType({})
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """How a view is followed.
 
     Attributes:

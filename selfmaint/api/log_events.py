@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from enum import Enum, auto
 
+from msgspec import Struct, field
+
+from datalog.copies import replace
 from datalog.diagnostics import Diagnostic
 from datalog.model import ColumnType, Row, TypeName
 from selfmaint.errors import Code, InputError
@@ -46,8 +48,7 @@ class Choice(Enum):
     """It and all after it are left to the next time."""
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(Struct):
     """What was read.
 
     Attributes:
@@ -69,8 +70,7 @@ class Tally:
     time_s: float | None = None
 
 
-@dataclass(slots=True)
-class _Layout:
+class _Layout(Struct):
     """What a table looks like at a place of the log."""
 
     relation: str

@@ -20,11 +20,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Generic
 
+from msgspec import Struct
+
+from datalog.copies import replace
 from datalog.diagnostics import ProgramError
 from datalog.model import (
     ANY,
@@ -116,8 +118,7 @@ def with_lower_views(
     return found
 
 
-@dataclass(frozen=True)
-class _State(Generic[D]):
+class _State(Struct, Generic[D], frozen=True):
     """A view that counts as a table, and its change; None if the update leaves it as it is."""
 
     view: View

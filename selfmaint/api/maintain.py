@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Generic
 
+from msgspec import Struct
+
 from datalog.budget import BudgetSpentError, limit
 from selfmaint.api.check import decided
 from selfmaint.api.garbage import seldom_collected
@@ -173,8 +175,7 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     )
 
 
-@dataclass
-class _Open(Generic[D]):
+class _Open(Struct, Generic[D]):
     """Settles views that are neither decided nor among the others.
 
     Attributes:

@@ -9,9 +9,11 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
+from datalog.copies import replace
 from selfmaint.api.over_views import of_views_below
 from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict
 from selfmaint.engine.protocol import D
@@ -25,8 +27,7 @@ if TYPE_CHECKING:
     from selfmaint.api.warehouse import Warehouse
 
 
-@dataclass(frozen=True)
-class Moved:
+class Moved(Struct, frozen=True):
     """What the definitions say now.
 
     Attributes:

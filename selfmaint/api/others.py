@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic
 
+from msgspec import Struct, field
+
+from datalog.copies import replace
 from datalog.diagnostics import Diagnostic
 from selfmaint.api.by_rows import followed_by_rows, source_of
 from selfmaint.api.moved import Moved
@@ -38,8 +40,7 @@ SHARE = 4
 """So is what reads a stored view of which a larger part than one of so many changes."""
 
 
-@dataclass
-class Others(Generic[D]):
+class Others(Struct, Generic[D]):
     """Views that are followed by keys where that can be, and else recomputed if that is told.
 
     Attributes:

@@ -7,9 +7,9 @@ are the rows that the view gains and loses: these are held in a table, for the t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import TypeAlias
 
+from datalog.copies import replace
 from datalog.model import (
     Atom,
     Constant,

@@ -19,9 +19,11 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
+from datalog.copies import replace
 from datalog.model import AggregateFunction, NotToRun, OpaqueView, TextQuery, ViewDefinition, aggregates_of
 from selfmaint.canonical import copied
 from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict, Verdicts
@@ -38,8 +40,7 @@ OPEN_ORDER = "which rows come first is not determined where its order leaves som
 _SUMS = frozenset({AggregateFunction.SUM, AggregateFunction.AVG})
 
 
-@dataclass(frozen=True, slots=True)
-class Below:
+class Below(Struct, frozen=True):
     """What a view is computed from: views that it reads, and base relations of which stored rows tell all rows."""
 
     views: tuple[str, ...]

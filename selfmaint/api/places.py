@@ -10,11 +10,12 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
 
 from selfmaint.api.secrets import has_password
 from selfmaint.api.toml_tables import KeyPath, TomlFile, TomlTable, dotted
@@ -31,8 +32,7 @@ _OBJECTS = re.compile(r"s3://[a-z0-9][a-z0-9.-]+[a-z0-9](?:/[\w.=+-]+)+/?")
 _ENDPOINT = re.compile(r"https?://[\w.:\[\]-]+/?")
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(Struct, frozen=True):
     """Where some rows are: a path or URI of files, a table of Spark's catalog, or one of the lake."""
 
     text: str
@@ -45,8 +45,7 @@ class Location:
         return not (self.is_table or self.in_store or "://" in self.text)
 
 
-@dataclass(frozen=True, slots=True)
-class CopyEntry:
+class CopyEntry(Struct, frozen=True):
     """A partial copy: where the rows are that are known to be there, and those known not to be."""
 
     present: Location | None = None

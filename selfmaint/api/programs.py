@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from datalog import syntax
+from datalog.copies import replace
 from datalog.model import Declaration, Program
 from selfmaint.api.toml_tables import read_text
 from selfmaint.errors import Code, input_error
@@ -123,8 +125,7 @@ def _catalog_of_texts(
     return replace(schema, clock=given.clock(at))
 
 
-@dataclass(frozen=True, slots=True)
-class TextsAt:
+class TextsAt(Struct, frozen=True):
     """Texts at a moment: see `current_time`.
 
     Attributes:

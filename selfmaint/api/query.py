@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from datalog.copies import replace
 from selfmaint.api.columns import Columns
 from selfmaint.api.platform import platform_of
 from selfmaint.api.store import OpenStore, no_snapshots, snapshot_of

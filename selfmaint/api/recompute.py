@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Generic
+
+from msgspec import Struct, field
 
 from selfmaint.api.not_maintained import NotMaintainedError, uncountable
 from selfmaint.api.update import Update
@@ -20,8 +21,7 @@ from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.situation import Situation
 
 
-@dataclass(frozen=True)
-class Anew(Generic[D]):
+class Anew(Struct, Generic[D], frozen=True):
     """Views that were recomputed.
 
     Attributes:

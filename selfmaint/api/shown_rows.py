@@ -10,10 +10,12 @@ deletes no row of the relation. A row inserted that was there already is known, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Generic
 
+from msgspec import Struct
+
+from datalog.copies import replace
 from datalog.model import (
     ANY,
     Atom,
@@ -102,8 +104,7 @@ def _is_run(catalog: Catalog, view: View, shown: ShownRows) -> bool:
     )
 
 
-@dataclass
-class _Rows(Generic[D]):
+class _Rows(Struct, Generic[D], dict=True):
     """The rows of a view that are known, in the groups that the update touches."""
 
     known: Knowledge[D]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
+from datalog.copies import replace
 from datalog.model import ANY, ColumnType
 from selfmaint.api.columns import Columns
 from selfmaint.api.places import Location
@@ -46,8 +48,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@dataclass(frozen=True)
-class SparkPlatform:
+class SparkPlatform(Struct, frozen=True):
     """A `Platform` over one Spark session."""
 
     engine: SparkEngine

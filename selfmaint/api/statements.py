@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from datalog.budget import BudgetSpentError, check, limit
 from datalog.containment import containment_mapping
+from datalog.copies import replace
 from datalog.model import Atom, Literal, Predicate, Program, Rule, Version
 from datalog.rewrite import drop_unreachable, drop_unused_columns, held_apart, minimised, simplify
 from datalog.rewrite.lookups import Held
@@ -202,8 +204,7 @@ def not_printed(catalog: Catalog, view: View, situation: Situation) -> str | Non
     return UNCOUNTABLE if uncountable([view], situation) and not view.always_empty else None
 
 
-@dataclass(frozen=True)
-class _Asked:
+class _Asked(Struct, frozen=True):
     """A query before it is written: see `Statement`; `columns` are the names of its own, if its goal has any."""
 
     kind: StatementKind

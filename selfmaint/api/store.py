@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from datalog.diagnostics import Diagnostic
 from selfmaint.api.platform import Platform, platform_of
@@ -41,8 +42,7 @@ _ANOTHER = (
 )
 
 
-@dataclass(eq=False)
-class OpenStore:
+class OpenStore(Struct, eq=False):
     """A store, and the snapshot that a warehouse's contents are of."""
 
     store: Store

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from datalog.copies import replace
 from selfmaint.api.file_settings import EngineKind
 from selfmaint.api.load import readable
 from selfmaint.api.places import Location

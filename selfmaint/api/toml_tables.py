@@ -9,10 +9,11 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
+
+from msgspec import Struct, field
 
 from datalog.diagnostics import Diagnostic, in_text_order
 from datalog.model import Span
@@ -116,8 +117,7 @@ _KINDS = {
 }
 
 
-@dataclass
-class TomlFile:
+class TomlFile(Struct, dict=True):
     """A TOML file that is being read, and what is wrong with it so far.
 
     Attributes:
@@ -195,8 +195,7 @@ class TomlFile:
         return TomlTable(self, (), self.data, allowed)
 
 
-@dataclass
-class TomlTable:
+class TomlTable(Struct):
     """A table of a file, with typed access to its entries; what does not fit is reported, not raised."""
 
     file: TomlFile

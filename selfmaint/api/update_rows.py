@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
+from datalog.copies import replace
 from datalog.diagnostics import Diagnostic
 from datalog.model import Predicate, Program, Version
 from selfmaint.api.columns import Columns, columns_of
@@ -30,8 +32,7 @@ PARTS = ("insert", "delete")
 """The two parts of a relation's update, as files name them."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(Struct, frozen=True):
     """A file of an update."""
 
     relation: str

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from datalog.copies import replace
 from datalog.diagnostics import Diagnostic
 from datalog.model import ColumnType, Predicate, Version
 from selfmaint.api.families import of_views, value_types

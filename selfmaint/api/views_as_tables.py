@@ -16,9 +16,11 @@ Conditions of soundness, besides those of keyed reads:
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Generic
 
+from msgspec import Struct
+
+from datalog.copies import replace
 from datalog.model import ANY, ColumnType, OpaqueView
 from datalog.sql.affected import UnknownShapeError, key_of, nullable_outputs
 from selfmaint.api.how_followed import tables_of_views
@@ -117,8 +119,7 @@ def _by_query(
     return None if key is None else (key, nullable_outputs(query))
 
 
-@dataclass(frozen=True)
-class _Stored(Generic[D]):
+class _Stored(Struct, Generic[D], frozen=True):
     """A `Source` of stored views, in the state after the update."""
 
     warehouse: Warehouse[D]

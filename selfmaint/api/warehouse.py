@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic
 
 from datalog.budget import DEFAULT_S
+from datalog.copies import replace
 from datalog.model import Predicate, Program
 from selfmaint.api.programs import catalog_of
 from selfmaint.api.update import Update
@@ -36,8 +37,7 @@ if TYPE_CHECKING:
     from selfmaint.fallback.settle import Readable
 
 
-# Each method loads what it needs when it is called: who asks for one thing does not wait for the others' modules.
-# ruff: noqa: PLC0415
+# ruff: noqa: PLC0415 - each method loads what it needs: who asks for one thing does not wait for the others' modules
 
 
 @dataclass(eq=False, repr=False)

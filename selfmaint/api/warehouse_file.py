@@ -32,11 +32,14 @@ Paths are relative to the file. Every problem is reported at once, each with its
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum, unique
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from datalog.budget import DEFAULT_S
 from datalog.diagnostics import Diagnostic, ProgramError
@@ -109,7 +112,7 @@ class SourceEntry:
 
     name: str
     kind: SourceKind
-    url: str | None = field(default=None, repr=False)
+    url: str | None = dataclasses.field(default=None, repr=False)
     url_env: str | None = None
     timeout_s: float | None = None
 
@@ -119,8 +122,7 @@ _LOCAL = SourceEntry("files", SourceKind.FILES)
 """Where a `path` is that names no source."""
 
 
-@dataclass(frozen=True, slots=True)
-class RelationEntry:
+class RelationEntry(Struct, frozen=True):
     """Where a base relation is, and what looking up one key costs (None: to be estimated)."""
 
     source: SourceEntry
@@ -128,8 +130,7 @@ class RelationEntry:
     cost: float | None = None
 
 
-@dataclass(frozen=True)
-class WarehouseFile:
+class WarehouseFile(Struct, frozen=True):
     """What a warehouse file says.
 
     Attributes:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
+
+from msgspec import Struct, field
 
 from datalog.budget import BudgetSpentError, left, limit
 from datalog.evaluate import evaluate
@@ -31,8 +33,7 @@ _TRIES = 150
 """How many sets are tried for one view."""
 
 
-@dataclass(frozen=True, slots=True)
-class Flip:
+class Flip(Struct, frozen=True):
     """A verdict that becomes "always": of a view, for a kind of change of a relation (None: of all)."""
 
     view: str
@@ -94,8 +95,7 @@ def advised(
     return tuple(found)
 
 
-@dataclass
-class Adviser:
+class Adviser(Struct):
     """Advises on one view after another, and keeps what was found out for one for the next.
 
     Attributes:
@@ -119,8 +119,7 @@ class Adviser:
             return found, left() <= 0
 
 
-@dataclass
-class _Tried:
+class _Tried(Struct, dict=True):
     """What is known of sets of proposals for one part of a warehouse.
 
     Attributes:
@@ -177,8 +176,7 @@ class _Tried:
         return tuple(sorted(found, key=lambda flip: order[flip.view]))
 
 
-@dataclass
-class _Advisor:
+class _Advisor(Struct):
     search: Search
     view: View
     sizes: Mapping[str, int]
@@ -298,8 +296,7 @@ def _all_changes(catalog: Catalog, view: View) -> list[Change]:
     return [*own, ANYTHING]
 
 
-@dataclass
-class Refuting:
+class Refuting(Struct):
     """Whether examples are ones with proposals carried out, too; each is asked for once.
 
     Held against the definition: the constraints that are proposed hold in both databases, before and after the

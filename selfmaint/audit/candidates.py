@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TypeAlias, TypeGuard, TypeVar
 
+from msgspec import Struct
+
 from datalog.budget import check
 from datalog.model import (
     Atom,
@@ -107,8 +109,7 @@ class Candidate:
         return Facts(found)
 
 
-@dataclass
-class Steps:
+class Steps(Struct):
     """How many more instances may be looked at.
 
     Attributes:
@@ -130,8 +131,7 @@ Firing: TypeAlias = tuple[DependsRules, Candidate, list[Row]]
 """The rules of one J, a candidate, and their rows in it."""
 
 
-@dataclass
-class Candidates:
+class Candidates(Struct, dict=True):
     """The candidates of one rule set in one situation.
 
     Steps that can be taken in one way come first, then choices of values, then constraints that can be satisfied in

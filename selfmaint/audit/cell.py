@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from msgspec import Struct, field
+
 from datalog.budget import BudgetSpentError
+from datalog.copies import replace
 from datalog.model import Atom, Literal, Negation, Predicate, Program, Row, Variable, Version
 from selfmaint.audit.candidates import Candidate, Candidates, by_turns
 from selfmaint.audit.changes import Change
@@ -32,8 +34,7 @@ WITNESSES = 20
 NOT_FOUND = "the decision says no, but two databases that show it were not found"
 
 
-@dataclass
-class Cell:
+class Cell(Struct, dict=True):
     """The search for one view and one kind of change."""
 
     search: Search

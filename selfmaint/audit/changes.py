@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from enum import Enum, unique
 
+from msgspec import Struct
+
+from datalog.copies import replace
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.reads import reads
 from selfmaint.warehouse.situation import Situation
@@ -23,8 +25,7 @@ class Kind(Enum):
     """Any mix of insertions and deletions."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """A kind of change.
 
     Attributes:

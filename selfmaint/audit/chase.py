@@ -19,8 +19,10 @@ maps into it, row by row; so what contradicts the instance contradicts the wareh
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
+from msgspec import Struct
+
+from datalog.copies import replace
 from datalog.model import Atom, Constant, Predicate, Term, Variable
 from selfmaint.audit.changes import Change, Kind
 from selfmaint.audit.instance import Instance, not_null_here
@@ -37,8 +39,7 @@ MOST_ROWS = 500
 """An instance of more rows is followed no further: circles of several references double it again and again."""
 
 
-@dataclass(frozen=True)
-class Chase:
+class Chase(Struct, frozen=True):
     """The chase for one kind of change.
 
     Attributes:

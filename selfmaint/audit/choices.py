@@ -16,9 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
 from functools import cached_property
 
+from msgspec import Struct
+
+from datalog.copies import replace
 from datalog.graphs import components
 from datalog.model import Atom, ColumnType, Comparison, Constant, Value, Variable, variables_of
 from selfmaint.audit.grounding import constants_of
@@ -34,8 +36,7 @@ _Step = Callable[
 ]
 
 
-@dataclass(frozen=True)
-class Choices:
+class Choices(Struct, frozen=True, dict=True):
     """The choices that a warehouse's views make necessary."""
 
     catalog: Catalog

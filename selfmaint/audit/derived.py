@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
+from datalog.copies import replace
 from datalog.evaluate import evaluate, evaluate_view
 from datalog.model import Predicate, Row, Version
 from selfmaint.audit.advice import Advice, Flip

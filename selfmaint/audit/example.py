@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from datalog.budget import BudgetSpentError, check
 from datalog.model import (
@@ -49,8 +51,7 @@ from selfmaint.warehouse.catalog import Catalog
 from selfmaint.warehouse.situation import Situation
 
 
-@dataclass(frozen=True)
-class Example:
+class Example(Struct, frozen=True, dict=True):
     """Why a view's new state is not always determined.
 
     Attributes:
@@ -117,8 +118,7 @@ class Example:
         )
 
 
-@dataclass(frozen=True)
-class Replay:
+class Replay(Struct, frozen=True):
     """Holds examples against the definition.
 
     Attributes:

@@ -24,8 +24,9 @@ Conditions of exactness:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
+
+from msgspec import Struct, field
 
 from datalog.containment import mappings
 from datalog.containment.mapping import match_atom
@@ -61,8 +62,7 @@ LEVELS = 8
 _THERE = (Version.STORED, Version.PRESENT, Version.DELETED, Version.BEFORE)
 
 
-@dataclass(frozen=True)
-class _Query:
+class _Query(Struct, frozen=True):
     """A query over the base relations.
 
     Attributes:
@@ -76,8 +76,7 @@ class _Query:
     not_null: frozenset[Variable]
 
 
-@dataclass(frozen=True)
-class _Meaning:
+class _Meaning(Struct, frozen=True):
     """A rule as a query over the base relations.
 
     Attributes:
@@ -93,8 +92,7 @@ class _Meaning:
     is_exact: bool
 
 
-@dataclass(frozen=True)
-class Fewest:
+class Fewest(Struct, frozen=True):
     """Which rules of the canonical database are needed; each pair of them is compared once."""
 
     decision: Decision

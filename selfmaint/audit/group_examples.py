@@ -11,10 +11,11 @@ import datetime as dt
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from itertools import combinations, islice
+
+from msgspec import Struct
 
 from datalog.model import (
     ANY,
@@ -121,8 +122,7 @@ def _sharings(
         yield frozenset()
 
 
-@dataclass
-class _Made:
+class _Made(Struct, dict=True):
     """The databases with some core rows, of which one loses its row of a subgoal.
 
     Attributes:

@@ -14,10 +14,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
 
+from msgspec import Struct, field
+
+from datalog.copies import replace
 from datalog.evaluate import Evaluator
 from datalog.model import (
     AggregateFunction,
@@ -62,8 +64,7 @@ _TOO_MANY = "there are too many kinds of data to go through"
 _EXTREMA = (AggregateFunction.MIN, AggregateFunction.MAX)
 
 
-@dataclass
-class GroupSearch:
+class GroupSearch(Struct, dict=True):
     """The search for one view that groups.
 
     Attributes:
@@ -186,8 +187,7 @@ class GroupSearch:
         return None
 
 
-@dataclass(frozen=True)
-class LostValues:
+class LostValues(Struct, frozen=True):
     """What may be open in one view after one kind of change by which it loses core rows.
 
     The conditions under which a value is determined are those of `maintain/group_values.py`, for every group at

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeGuard
 
+from msgspec import Struct, field
+
+from datalog.copies import replace
 from datalog.model import (
     Atom,
     Comparison,
@@ -41,8 +43,7 @@ _DEFINED = (Version.AFTER, Version.KNOWN, Version.EXISTS)
 Definitions = Mapping[Predicate, Sequence[Rule]]
 
 
-@dataclass(frozen=True)
-class Instance:
+class Instance(Struct, frozen=True, dict=True):
     """A database before an update, and the update; atoms are over base relations.
 
     Attributes:
@@ -252,8 +253,7 @@ def definitions(catalog: Catalog, situation: Situation, known: Sequence[Rule]) -
 Body = tuple[Literal, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Unfolding:
+class Unfolding(Struct, frozen=True):
     """A body on its way down.
 
         r@inserted(X, Y), s@after(Y, Z)      becomes      r@inserted(X, Y), v2(Y, Z), not s@deleted(Y, Z)

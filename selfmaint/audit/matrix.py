@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
+
 from datalog.budget import left, limit
+from datalog.copies import replace
 from selfmaint.audit.changes import ANYTHING, Change, Kind, changes_of, relations_of, updatable
 from selfmaint.audit.example import Always, Outcome, Unclear, word
 from selfmaint.audit.needs import Need, needs
@@ -30,8 +33,7 @@ SHARE = 3
 """So many times its equal share of what is left of that one view may take: what others do not need."""
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(Struct, frozen=True):
     """One view under changes of one base relation, or of all.
 
     Attributes:
@@ -205,8 +207,7 @@ Key = tuple[str, str, str]
 """A view, the relation that changes (`*` for all), and the kind of change."""
 
 
-@dataclass(frozen=True, slots=True)
-class Worse:
+class Worse(Struct, frozen=True):
     """A verdict that is worse than in the baseline, or that the baseline does not have.
 
     Attributes:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from msgspec import Struct
+
 from datalog.budget import left
 from selfmaint.audit.changes import Change, Kind, closure, relations_of
 from selfmaint.audit.example import Always, Depends, Outcome, Unclear
@@ -18,8 +20,7 @@ _TRIED = 500
 """So many sets are searched with at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(Struct, frozen=True):
     """Base relations that suffice, none of which can be left out.
 
     Attributes:

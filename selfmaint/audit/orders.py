@@ -15,10 +15,12 @@ Conditions of exactness:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations, pairwise
 
+from msgspec import Struct, field
+
+from datalog.copies import replace
 from datalog.model import (
     ANY,
     MIRRORED,
@@ -47,8 +49,7 @@ SPARE = 4
 Truths = frozenset[tuple[Operator, Constant]]
 
 
-@dataclass(frozen=True)
-class Position:
+class Position(Struct, frozen=True):
     """A constant, or what lies between two that follow one another, or beyond the last.
 
     Attributes:
@@ -74,8 +75,7 @@ class Position:
         return tuple(tests)
 
 
-@dataclass(frozen=True, eq=False)
-class Related:
+class Related(Struct, frozen=True, eq=False, dict=True):
     """Columns whose values are related: they meet or are compared, and some are compared.
 
     Attributes:

@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from multiprocessing import get_context
 from typing import TypeVar
 
+from msgspec import Struct, field
+
 from datalog.budget import limit
+from datalog.copies import replace
 from selfmaint.audit.advice import Advice, Adviser
 from selfmaint.audit.changes import ANYTHING, Change
 from selfmaint.audit.example import Always, Outcome
@@ -32,8 +34,7 @@ T = TypeVar("T")
 _Found = Mapping[tuple[str, Change], Outcome]
 
 
-@dataclass(frozen=True)
-class Work:
+class Work(Struct, frozen=True, dict=True):
     """What every process is given.
 
     Attributes:

@@ -13,9 +13,11 @@ A proposal is no more than that until the audit has been run with it (`advice.py
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from msgspec import Struct
+
+from datalog.copies import replace
 from datalog.diagnostics import ProgramError
 from datalog.model import (
     Atom,
@@ -37,16 +39,14 @@ from selfmaint.errors import InputError
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, GroupedView, View, catalog, with_inexact_sums
 
 
-@dataclass(frozen=True, slots=True)
-class NewKey:
+class NewKey(Struct, frozen=True):
     """A key: the values of `columns` identify a row, and are not null."""
 
     relation: str
     columns: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NewForeignKey:
+class NewForeignKey(Struct, frozen=True):
     """A foreign key: the values of `columns`, where none is null, occur in `target`'s `target_columns`."""
 
     relation: str
@@ -55,8 +55,7 @@ class NewForeignKey:
     target_columns: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NewView:
+class NewView(Struct, frozen=True):
     """A view more: a copy of a base relation, or an auxiliary view.
 
     Attributes:
@@ -77,8 +76,7 @@ class NewView:
 Proposal: TypeAlias = NewKey | NewForeignKey | NewView
 
 
-@dataclass(frozen=True)
-class Proposals:
+class Proposals(Struct, frozen=True):
     """What could help a view.
 
     Attributes:

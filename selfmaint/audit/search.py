@@ -29,10 +29,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from msgspec import Struct, field
+
 from datalog.budget import BudgetSpentError, left, limit
+from datalog.copies import replace
 from datalog.graphs import components
 from datalog.model import Declaration, OpaqueView, Program, Rule
 from selfmaint.audit.candidates import Candidate, Candidates
@@ -124,8 +126,7 @@ SHARE = 1 / 3
 """How much of the time that is left for a view the search for one verdict may take."""
 
 
-@dataclass
-class Search:
+class Search(Struct, dict=True):
     """Verdicts at definition time for one warehouse.
 
     Attributes:

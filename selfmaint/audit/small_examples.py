@@ -10,13 +10,15 @@ differs in one row. What makes an example of them is `Replay`: the definition, w
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
 from decimal import Decimal
 from functools import cached_property
 from itertools import islice
 from random import Random
 
+from msgspec import Struct
+
 from datalog.budget import check
+from datalog.copies import contents
 from datalog.model import ColumnType, Constant, OpaqueView, Row, TypeName, Value
 from selfmaint.audit.candidates import Candidate, Relations
 from selfmaint.audit.changes import Change, Kind, closure, relations_of
@@ -56,8 +58,7 @@ def small_example(view: View, replay: Replay) -> Example | None:
     return None if found is None else replay.shrunk(found)
 
 
-@dataclass
-class _Drawing:
+class _Drawing(Struct, dict=True):
     view: View
     replay: Replay
 
@@ -225,6 +226,6 @@ def _constants(what: object) -> Iterator[Value]:
     elif isinstance(what, tuple | list | frozenset):
         for one in what:
             yield from _constants(one)
-    elif is_dataclass(what):
-        for field in fields(what):
-            yield from _constants(getattr(what, field.name))
+    else:
+        for one in contents(what):
+            yield from _constants(one)

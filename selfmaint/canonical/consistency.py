@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 
 from datalog.budget import BudgetSpentError, limit
+from datalog.copies import replace
 from datalog.model import (
     Atom,
     Comparison,

@@ -16,8 +16,10 @@ Conditions of soundness, beside those of `evidence.py`:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 
+from msgspec import Struct
+
+from datalog.copies import replace
 from datalog.model import (
     Atom,
     Comparison,
@@ -45,8 +47,7 @@ NOT_EFFECTIVE = (
 _APPLIED = "the update was applied already, or lacks the deletion of the rows that were there"
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """A rule whose rows contradict something.
 
     Attributes:
@@ -205,8 +206,7 @@ def _stays(row: Atom, relation: BaseRelation, situation: Situation) -> tuple[Lit
     return (Negation((row.of(Version.DELETED),)),)
 
 
-@dataclass(frozen=True)
-class _Reference:
+class _Reference(Struct, frozen=True):
     """A foreign key in a situation, and the literals that checks of it are made of."""
 
     relation: BaseRelation

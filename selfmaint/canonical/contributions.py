@@ -21,9 +21,11 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from datalog.containment import contained_in, containment_mapping
+from datalog.copies import replace
 from datalog.model import (
     Atom,
     Constant,
@@ -52,8 +54,7 @@ _MOST_TOGETHER = 4
 """So many ways of putting rows of a relation together are taken where none tells all of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Contribution:
+class Contribution(Struct, frozen=True):
     """What rows of a view, or of several, tell about a relation.
 
     Attributes:

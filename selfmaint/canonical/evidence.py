@@ -21,7 +21,8 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from datalog.model import (
     Atom,
@@ -41,8 +42,7 @@ from selfmaint.warehouse.constraints import given_subgoal
 from selfmaint.warehouse.situation import Situation
 
 
-@dataclass(frozen=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """A subgoal of a view, and a stored row that shows it in part.
 
     Attributes:
@@ -134,8 +134,7 @@ def without_given(
     return left
 
 
-@dataclass(frozen=True)
-class Listing:
+class Listing(Struct, frozen=True):
     """A view that has a row for each row of a relation: condition 4.
 
     Attributes:

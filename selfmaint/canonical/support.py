@@ -6,11 +6,14 @@ own; what no rule defines is empty. Negations are prepared once and used in many
 
 from __future__ import annotations
 
+import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import prod
 from typing import Any, Generic
+
+from msgspec import Struct, field
 
 from datalog.containment import minimise
 from datalog.model import (
@@ -57,8 +60,7 @@ _GOAL = Predicate("bindings", Version.STEP)
 _ASKED = Predicate("bindings", Version.STEP)
 
 
-@dataclass(frozen=True)
-class _Negation:
+class _Negation(Struct, frozen=True):
     """What a negation has become, by those of its variables that the rule around it binds; each made once."""
 
     variables: frozenset[Variable]
@@ -66,8 +68,7 @@ class _Negation:
     split: dict[frozenset[Variable], tuple[Negation, ...]] = field(default_factory=dict)
 
 
-@dataclass
-class Support:
+class Support(Struct):
     """The rules of `relation@known` and `relation@after` in one situation.
 
     Attributes:
@@ -255,8 +256,7 @@ def _undefined(catalog: Catalog, version: Version, rules: Iterable[Rule]) -> fro
     }
 
 
-@dataclass(frozen=True)
-class Bindings(Generic[D]):
+class Bindings(Struct, Generic[D], frozen=True):
     """Values for some variables, held by the engine; never empty."""
 
     variables: tuple[Variable, ...]
@@ -276,7 +276,7 @@ class CanonicalDatabase(ABC, Generic[D]):
     engine: Engine[D]
     facts: Facts[D]
     situation: Situation
-    kept: dict[object, Any] = field(default_factory=dict, init=False, repr=False)
+    kept: dict[object, Any] = dataclasses.field(default_factory=dict, init=False, repr=False)
 
     @property
     @abstractmethod

@@ -8,10 +8,10 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 
+from datalog.copies import replace
 from selfmaint.api.audit import AuditOptions, AuditReport, audit_catalog
 from selfmaint.api.warehouse_file import WarehouseFile, possible_helpers, read_warehouse_file
 from selfmaint.audit.example import word

@@ -6,11 +6,11 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from datalog.copies import replace
 from datalog.diagnostics import Diagnostic, Severity
 from selfmaint.api.file_settings import EngineKind
 from selfmaint.api.load import at_snapshot, open_warehouse

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from selfmaint.api.apply import Written, apply
 from selfmaint.api.maintain import Maintained
@@ -90,8 +91,7 @@ OPTIONS = (
 )
 
 
-@dataclass(frozen=True)
-class _Result:
+class _Result(Struct, frozen=True):
     """What was done, without any data."""
 
     found: Maintained[Any]

@@ -6,10 +6,11 @@ import math
 import re
 from argparse import ArgumentTypeError
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from selfmaint.api.file_settings import EngineKind
 from selfmaint.cli.output import Format
@@ -20,8 +21,7 @@ _MOST_DIGITS = 9
 ChosenT = TypeVar("ChosenT", bound=StrEnum)
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(Struct, frozen=True):
     """An argument or option of a command, as `ArgumentParser.add_argument` takes it."""
 
     flags: tuple[str, ...]

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
+from datalog.copies import replace
 from datalog.model import Column, ColumnType, Declaration, ForeignKey, Predicate, Program, Row, Version
 from datalog.syntax import parse_program
 from selfmaint.errors import Code, input_error
 
 
-@dataclass(frozen=True)
-class Expected:
+class Expected(Struct, frozen=True):
     """The recorded answer for one view; `state` is the new contents of a self-maintainable one."""
 
     self_maintainable: bool
     state: frozenset[Row] | None
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(Struct, frozen=True):
     """One case.
 
     Attributes:

@@ -6,6 +6,8 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from datalog.model import ANY, Predicate, Row, Version
 from selfmaint.conformance.cases import Case
 from selfmaint.decide.decision import Decision
@@ -22,8 +24,7 @@ STATE_LIMIT = 100_000
 """A recorded case's state has fewer rows than this."""
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """What was decided for one view of one case, against what is recorded.
 
     Attributes:

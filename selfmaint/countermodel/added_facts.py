@@ -16,8 +16,9 @@ second has new facts besides. Of all that the definition says only what new fact
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeAlias
+
+from msgspec import Struct
 
 from datalog.model import (
     ANY,
@@ -48,8 +49,7 @@ _Objection: TypeAlias = tuple[Atom, tuple[Literal, ...], str]
 """What to show, a conjunction that must not hold, and what is wrong if it does."""
 
 
-@dataclass(frozen=True)
-class Extension(Generic[D]):
+class Extension(Struct, Generic[D], frozen=True):
     """A canonical database that facts are added to.
 
     Attributes:

@@ -8,9 +8,10 @@ definition; so a bad choice costs an attempt and nothing else.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from random import Random
 from typing import Any
+
+from msgspec import Struct, field
 
 from datalog.budget import check
 from datalog.model import AggregateFunction, Atom, Constant, Row, Term, Value, Variable, Version
@@ -134,8 +135,7 @@ def _fill(known: Given, rows: dict[str, set[Row]], random: Random, attempt: int)
         work.fill(view)
 
 
-@dataclass
-class _Operand:
+class _Operand(Struct):
     """What is to be made up of one aggregated variable in one group."""
 
     left: Any = None
@@ -146,8 +146,7 @@ class _Operand:
     """The extrema."""
 
 
-@dataclass
-class _Work:
+class _Work(Struct):
     known: Given
     rows: dict[str, set[Row]]
     random: Random

@@ -6,8 +6,9 @@ Shares nothing with the test: it evaluates the views on the database and compare
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from datalog.evaluate import EvaluationError
 from datalog.model import OpaqueView, Predicate, Row, Semantics, Version, ViewDefinition
@@ -23,8 +24,7 @@ from selfmaint.warehouse.catalog import BaseRelation, Catalog, GroupedView, Outs
 from selfmaint.warehouse.situation import Situation
 
 
-@dataclass(frozen=True)
-class Given:
+class Given(Struct, frozen=True, dict=True):
     """Everything known, as rows at hand.
 
     Attributes:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from datalog.model import (
     Atom,
@@ -29,8 +30,7 @@ class NotEncodableError(Exception):
     """What has no place in the program, in words."""
 
 
-@dataclass(frozen=True)
-class Body:
+class Body(Struct, frozen=True):
     """A body at one time.
 
     Attributes:
@@ -50,8 +50,7 @@ class Body:
         return ", ".join(self.literals) or "0 = 0"
 
 
-@dataclass(frozen=True)
-class Derived:
+class Derived(Struct, frozen=True):
     """The atoms of a view's rows.
 
     Attributes:
@@ -63,8 +62,7 @@ class Derived:
     hidden: int
 
 
-@dataclass
-class Bodies:
+class Bodies(Struct):
     """Encodes bodies.
 
     Attributes:

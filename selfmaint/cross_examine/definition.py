@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 
@@ -42,8 +41,7 @@ class _AsWritten(Evaluation):
         return {view.name: frozenset() for view in self.catalog.views}
 
 
-@dataclass(frozen=True)
-class Definition(Given):
+class Definition(Given, frozen=True, dict=True):
     """Everything known, for asking by the definition whether a database explains it."""
 
     @cached_property

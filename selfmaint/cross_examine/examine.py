@@ -12,11 +12,12 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum, unique
 from functools import partial
 from pathlib import Path
 
+from datalog.copies import replace
 from datalog.model import Atom, Constant, Predicate, Program, Row, Rule, Version, ViewDefinition
 from datalog.syntax import show
 from selfmaint.cross_examine.definition import Definition, definition

@@ -10,9 +10,10 @@ with a new value of its own in each hole, then with known ones, as long as there
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import count, islice, product
 from math import prod
+
+from msgspec import Struct, field
 
 from datalog.model import (
     Aggregate,
@@ -40,8 +41,7 @@ _ROUNDS = 8
 """How often rows that agree on a key are made one, and referenced rows added."""
 
 
-@dataclass(frozen=True)
-class Told:
+class Told(Struct, frozen=True):
     """A value that is told."""
 
     value: Value
@@ -53,8 +53,7 @@ class Told:
         return hash(self.value)
 
 
-@dataclass(frozen=True)
-class Hole:
+class Hole(Struct, frozen=True):
     """A value that is not told."""
 
     number: int
@@ -66,8 +65,7 @@ Sketch = tuple[str, tuple[Slot, ...]]
 """A base relation, and a row with holes."""
 
 
-@dataclass
-class Sketches:
+class Sketches(Struct):
     """The rows that are sketched, in the order in which they matter."""
 
     question: Question
@@ -247,8 +245,7 @@ def own_values(domains: Domains, sketches: Iterable[Sketch]) -> Mapping[Hole, Va
     return {hole: domains.own(column, number) for number, (hole, column) in enumerate(found.items(), 1)}
 
 
-@dataclass(frozen=True)
-class Candidates:
+class Candidates(Struct, frozen=True):
     """Rows that a database before the update may have.
 
     Attributes:

@@ -20,9 +20,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Generic
 
+from msgspec import Struct
+
+from datalog.copies import replace
 from datalog.evaluate.order import with_one_nan
 from datalog.model import ANY, Atom, Predicate, Program, Row, Rule, Value, Variable, Version
 from selfmaint.countermodel.databases import CannotEvaluateError, stored_rows
@@ -47,8 +49,7 @@ class TooManyRowsError(Exception):
     """The update alone has more rows than are looked at."""
 
 
-@dataclass(frozen=True)
-class Near:
+class Near(Struct, frozen=True):
     """Rows at hand.
 
     Attributes:

@@ -6,11 +6,13 @@ And what a search came to, for one view: an answer.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self
 
+from msgspec import Struct, field
+
 from datalog.analysis import atoms_of
+from datalog.copies import replace
 from datalog.evaluate.order import one_nan, with_one_nan
 from datalog.model import (
     ANY,
@@ -39,8 +41,7 @@ MOST_CANDIDATES = 2_000
 """How many rows a database may be chosen from, if nobody says."""
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(Struct, frozen=True):
     """One rule, or one block, of a view, as written."""
 
     body: tuple[Literal, ...]
@@ -48,8 +49,7 @@ class Part:
     block: Block | None = None
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(Struct, frozen=True, dict=True):
     """What is known, and what is promised.
 
     Attributes:
@@ -165,8 +165,7 @@ class _WithoutRows:
         return self
 
 
-@dataclass(frozen=True)
-class NothingFound(_WithoutRows):
+class NothingFound(_WithoutRows, Struct, frozen=True):
     """No database was found on which the new state is another one: among so many candidate rows.
 
     Attributes:
@@ -177,8 +176,7 @@ class NothingFound(_WithoutRows):
     candidates: int
 
 
-@dataclass(frozen=True)
-class Differing:
+class Differing(Struct, frozen=True):
     """Databases before the update that explain what is known, and contradict the promised state, or each other.
 
     Attributes:
@@ -193,8 +191,7 @@ class Differing:
         return replace(self, databases=tuple(map(database_with_one_nan, self.databases)))
 
 
-@dataclass(frozen=True)
-class NotExamined(_WithoutRows):
+class NotExamined(_WithoutRows, Struct, frozen=True):
     """Nothing is said."""
 
     view: str

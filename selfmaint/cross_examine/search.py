@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 import clingo
+from msgspec import Struct
 
+from datalog.copies import replace
 from datalog.model import Row
 from selfmaint.cross_examine.definition import definition
 from selfmaint.cross_examine.encoding import Encoding
@@ -68,8 +69,7 @@ class _Functions:
         return clingo.Number(self._symbols.weight(unit.number, value.number))
 
 
-@dataclass
-class _Found:
+class _Found(Struct):
     """What one call of the solver came to: a database; or none, and what the last one that was refused lacks."""
 
     database: Rows | None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from math import gcd, isfinite, lcm
 
+from msgspec import Struct, field
+
+from datalog.copies import replace
 from datalog.evaluate import EvaluationError
 from datalog.evaluate.order import compares
 from datalog.evaluate.scalars import Scalars, expression_key
@@ -62,8 +64,7 @@ def _kind(values: Sequence[Value]) -> TypeName:
     return TypeName.DECIMAL if any(isinstance(v, Decimal) for v in values) else TypeName.BIGINT
 
 
-@dataclass(frozen=True)
-class _Named:
+class _Named(Struct, frozen=True):
     """An expression or a condition, and what it is over."""
 
     what: Expression | Condition
@@ -79,8 +80,7 @@ class _Named:
         return Scalars(self.types, {v: value for v, value in given.items() if isinstance(v, Variable)})
 
 
-@dataclass
-class Symbols:
+class Symbols(Struct):
     """The numbers of values, and functions of them.
 
     Where an expression or a condition has no value, there is no row: the definition refuses such a database.

@@ -22,10 +22,12 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Generic
 
+from msgspec import Struct
+
+from datalog.copies import replace
 from datalog.model import (
     Aggregate,
     AggregateFunction,
@@ -76,8 +78,7 @@ def anti_join_of(view: View) -> AntiJoin | None:
     return view.definition.anti if isinstance(view.definition, OpaqueView) else None
 
 
-@dataclass(frozen=True)
-class UnmatchedRows:
+class UnmatchedRows(Struct, frozen=True, dict=True):
     """What tells the change of a view of rows that have no match, over the view's rows and the update's."""
 
     catalog: Catalog
@@ -249,8 +250,7 @@ class UnmatchedRows:
         yield Rule(open_, (last, Negation((new,)), Negation((rest,)), *others_known))
 
 
-@dataclass(frozen=True)
-class Unmatched(Generic[D]):
+class Unmatched(Struct, Generic[D], frozen=True, dict=True):
     """A view of rows that have no match, and everything known.
 
     Raises, where it is asked:

@@ -23,12 +23,14 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
 from itertools import chain, combinations, islice, pairwise
 
+from msgspec import Struct
+
 from datalog.budget import check
+from datalog.copies import replace
 from datalog.graphs import components
 from datalog.model import (
     ANY,
@@ -73,8 +75,7 @@ _ABOVE: frozenset[Operator] = frozenset({">", ">="})
 _BELOW: frozenset[Operator] = frozenset({"<", "<="})
 
 
-@dataclass(frozen=True)
-class _Landmark:
+class _Landmark(Struct, frozen=True):
     """A term, and the atom of known facts that binds it if it is no constant and no bound variable."""
 
     term: Term
@@ -347,8 +348,7 @@ def _sides(placed: Positions, constants: Mapping[Variable, tuple[Constant, ...]]
     yield from in_one_gap(placed)
 
 
-@dataclass(frozen=True)
-class _Compared:
+class _Compared(Struct, frozen=True):
     """What the free variables are compared with, and their types.
 
     Attributes:

@@ -16,7 +16,8 @@ Conditions of soundness:
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from datalog.budget import BudgetSpentError, limit, share
 from datalog.model import Atom, Literal, Predicate, Version
@@ -34,8 +35,7 @@ ARRANGING_SHARE = 0.7
 """What part of what is left may be spent on arranging; the rest is for making rules of what was found."""
 
 
-@dataclass(frozen=True)
-class Tests:
+class Tests(Struct, frozen=True):
     """The tests of a view that can have a row in some facts.
 
     Attributes:

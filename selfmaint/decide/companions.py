@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from datalog.model import Atom, Constant, Predicate, Term, Variable, variables_of
 from selfmaint.warehouse.catalog import BaseRelation, Catalog
@@ -23,8 +24,7 @@ from selfmaint.warehouse.constraints import Reference
 from selfmaint.warehouse.few_values import has_few_values
 
 
-@dataclass(frozen=True, slots=True)
-class Obligation:
+class Obligation(Struct, frozen=True):
     """A foreign key of a fact that may be new.
 
     Attributes:
@@ -40,8 +40,7 @@ class Obligation:
     companion: int | None
 
 
-@dataclass(frozen=True)
-class Chased:
+class Chased(Struct, frozen=True):
     """The subgoals of a body, then their companions.
 
     Attributes:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 
+from msgspec import Struct, field
+
 from datalog.budget import BudgetSpentError, limit
+from datalog.copies import replace
 from datalog.model import OpaqueView, Program, Rule
 from selfmaint.canonical import Contribution, contributions
 from selfmaint.canonical.rules import known_rules, wholly_known
@@ -37,8 +39,7 @@ _PART = 32
 """Of so many sets J rules are made at a time: where views group no J is compared with others (`Dominance`)."""
 
 
-@dataclass
-class Decision:
+class Decision(Struct, dict=True):
     """The symbolic side of deciding: made from a catalog, at definition time.
 
     Attributes:

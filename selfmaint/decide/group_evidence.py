@@ -20,10 +20,13 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
+from msgspec import Struct
+
 from datalog.budget import check
+from datalog.copies import replace
 from datalog.model import (
     AggregateFunction,
     Atom,
@@ -72,8 +75,7 @@ def demands(catalog: Catalog, instance: Instance, sets: Collection[int]) -> tupl
     return tuple(demand.renamed(i) for i, demand in enumerate(ordered))
 
 
-@dataclass(frozen=True)
-class _Names:
+class _Names(Struct, frozen=True):
     """What the demands of one view on one instance are named like.
 
     Attributes:

@@ -17,8 +17,9 @@ Conditions of soundness and completeness:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from datalog.budget import check
 from datalog.containment import containment_mapping
@@ -43,8 +44,7 @@ COMPARED_LIMIT = 4_000
 """Contradictions of one pair of views are compared pairwise only up to so many."""
 
 
-@dataclass(frozen=True)
-class Contradiction:
+class Contradiction(Struct, frozen=True, dict=True):
     """One way in which new facts contradict a view.
 
     Attributes:
@@ -109,8 +109,7 @@ class Contradiction:
         return self.facts & ~facts == 0 and self.bound.isdisjoint(fresh)
 
 
-@dataclass(frozen=True)
-class _Match:
+class _Match(Struct, frozen=True):
     """A complete mapping, what it leaves for known facts to match, and the view's comparisons."""
 
     mapping: tuple[int | None, ...]

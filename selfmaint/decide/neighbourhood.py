@@ -20,12 +20,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
 from functools import cached_property
 from time import monotonic
 from typing import Generic
 
+from msgspec import Struct
+
 from datalog.budget import check
+from datalog.copies import replace
 from datalog.model import (
     ANY,
     Atom,
@@ -71,8 +73,7 @@ _COPIES = (Version.PRESENT, Version.ABSENT, Version.REGION)
 Rules = Mapping[str, Sequence[Query]]
 
 
-@dataclass(frozen=True)
-class Neighbourhood:
+class Neighbourhood(Struct, frozen=True):
     """The rows at hand, and what is left out.
 
     Attributes:
@@ -130,8 +131,7 @@ def neighbourhoods(known: Knowledge[D]) -> Iterator[Neighbourhood]:
             return
 
 
-@dataclass
-class _Growing(Generic[D]):
+class _Growing(Struct, Generic[D], dict=True):
     """Rows that are added as long as there is room."""
 
     known: Knowledge[D]

@@ -8,8 +8,9 @@ variables that are compared. What may contradict the new facts is computed from 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from datalog.model import (
     Atom,
@@ -31,8 +32,7 @@ from selfmaint.decide.positions import Above, At, Position, resolved, substituti
 from selfmaint.warehouse.catalog import View
 
 
-@dataclass(frozen=True)
-class NewFacts:
+class NewFacts(Struct, frozen=True, dict=True):
     """One surviving J of one instance, with the companions and links that satisfy its foreign keys.
 
     Attributes:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import product
 
+from datalog.copies import replace
 from datalog.model import Atom, Literal, Negation, Predicate, Program, Rule, Variable, Version
 from selfmaint.decide.decision import Decision
 from selfmaint.decide.knowledge import Knowledge

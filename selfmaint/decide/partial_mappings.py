@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TypeAlias
 
+from msgspec import Struct, field
+
 from datalog.budget import check
+from datalog.copies import replace
 from datalog.model import (
     Atom,
     Comparison,
@@ -36,8 +38,7 @@ _MOST = 50
 """Where condition 2 holds, a search is begun though there may be so many times as many mappings as the limit."""
 
 
-@dataclass
-class Partial:
+class Partial(Struct):
     """A partial mapping under construction.
 
     Attributes:
@@ -85,8 +86,7 @@ def partial_mappings(
     return None if search.steps > search.limit else found
 
 
-@dataclass
-class _Search:
+class _Search(Struct):
     """The search for partial mappings; after its last step it ends, whatever was found."""
 
     atoms: Sequence[Atom]

@@ -13,8 +13,9 @@ Several variables just above one landmark, or below all, are ordered by `rank`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias, assert_never
+
+from msgspec import Struct
 
 from datalog.model import (
     MIRRORED,
@@ -30,23 +31,20 @@ from datalog.model import (
 from datalog.order import constants_compare
 
 
-@dataclass(frozen=True, slots=True)
-class At:
+class At(Struct, frozen=True):
     """The landmark's value."""
 
     landmark: Term
 
 
-@dataclass(frozen=True, slots=True)
-class Above:
+class Above(Struct, frozen=True):
     """Just above the landmark's value."""
 
     landmark: Term
     rank: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Below:
+class Below(Struct, frozen=True):
     """Below every value at hand."""
 
     rank: int = 0

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 
 from datalog.budget import BudgetSpentError, limit
+from datalog.copies import replace
 from datalog.evaluate.order import one_nan
 from datalog.model import Version
 from selfmaint.countermodel.model_check import is_evaluated

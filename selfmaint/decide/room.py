@@ -26,6 +26,8 @@ from functools import cached_property
 from itertools import combinations
 from typing import Any, Generic
 
+from msgspec import Struct
+
 from datalog.analysis.expression_types import expression_type
 from datalog.evaluate import evaluate_view
 from datalog.evaluate.order import COMPARISONS
@@ -121,8 +123,7 @@ def sources(catalog: Catalog, view: GroupedView) -> Iterator[Source]:
     yield from (Source(roll.plan, roll) for roll in roll_ups(catalog, view) if roll.part is not None)
 
 
-@dataclass
-class Room(Generic[D]):
+class Room(Struct, Generic[D]):
     """Asks the stored groups of a warehouse about worlds."""
 
     known: CanonicalDatabase[D]

@@ -24,9 +24,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from datalog.analysis import atoms_of
+from datalog.copies import replace
 from datalog.model import (
     ANY,
     Atom,
@@ -56,8 +58,7 @@ _MOST_KINDS = 8
 """A view that reads more kinds of rows of one relation is taken to read all of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """What a view reads of a base relation.
 
     Attributes:

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from datalog.budget import BudgetSpentError, limit
+from datalog.copies import replace
 from datalog.model import (
     ANY,
     Atom,
@@ -251,8 +253,7 @@ def _new_rows(known: Knowledge[D], views: Iterable[View]) -> Iterator[tuple[Pred
             yield new_rows(view), new
 
 
-@dataclass(frozen=True)
-class Assumption:
+class Assumption(Struct, frozen=True):
     """A witness of a failing test, and the sets of facts one of which it assumes."""
 
     rules: DependsRules

@@ -7,11 +7,13 @@ Where there are few rows they are all looked at. Else it is the rows near the up
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import process_time
 from typing import Generic
 
+from msgspec import Struct, field
+
+from datalog.copies import replace
 from datalog.model import ANY, Predicate, Row, Version
 from selfmaint.countermodel.model_check import Given
 from selfmaint.decide.knowledge import Knowledge
@@ -78,8 +80,7 @@ def found_databases(known: Knowledge[D], verdict: NotSelfMaintainable) -> Counte
     return replace(shown(near.states.known, None, found.row, found.first, found.second), complete=False)
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(Struct, frozen=True):
     """An answer, from which rows, and how many these are if there are more."""
 
     answer: Answer
@@ -87,8 +88,7 @@ class Found:
     near: Near | None = None
 
 
-@dataclass
-class Searches(Generic[D]):
+class Searches(Struct, Generic[D]):
     """The searches over some facts, for one view after the other."""
 
     whole: NewStates | None
@@ -131,8 +131,7 @@ class Searches(Generic[D]):
             yield self._steps[-1]
 
 
-@dataclass
-class _Step:
+class _Step(Struct, dict=True):
     """A neighbourhood, searched for less than is known, and for what is known of it where that tells of the rest."""
 
     near: Neighbourhood

@@ -22,8 +22,9 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
+
+from msgspec import Struct
 
 from datalog.budget import check
 from datalog.model import (
@@ -51,8 +52,7 @@ from selfmaint.warehouse.catalog import Catalog, GroupedView, View, certain_vari
 from selfmaint.warehouse.situation import Situation
 
 
-@dataclass(frozen=True)
-class DependsRules:
+class DependsRules(Struct, frozen=True):
     """The rules of one surviving J.
 
     Attributes:

@@ -26,8 +26,9 @@ The search has asserted the rest of A1 and A2, and `countermodel.model_check` ha
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from datalog.model import ColumnType, Comparison, Constant, Row, TypeName, Value, Variable, Version
 from selfmaint.decide.neighbourhood import Neighbourhood
@@ -47,8 +48,7 @@ _DIGITS = 10
 """Decimals of so many digits have, too."""
 
 
-@dataclass(frozen=True)
-class _FarFact:
+class _FarFact(Struct, frozen=True):
     """A kind of fact far away: the columns that its view's row tells, and those in which it has a rule's constant."""
 
     relation: str
@@ -56,8 +56,7 @@ class _FarFact:
     constant: frozenset[int]
 
 
-@dataclass(frozen=True)
-class Separation:
+class Separation(Struct, frozen=True, dict=True):
     """A neighbourhood, asked whether what is far from it can be as it is."""
 
     near: Neighbourhood

@@ -19,10 +19,12 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Generic
 
+from msgspec import Struct
+
+from datalog.copies import replace
 from datalog.model import (
     ANY,
     Atom,
@@ -50,8 +52,7 @@ _GAINED, _LOST, _NEW, _LEFT, _OPEN, _GIVEN = (
 )
 
 
-@dataclass(frozen=True)
-class Told(Generic[D]):
+class Told(Struct, Generic[D], frozen=True, dict=True):
     """A summand whose core rows gained and lost are determined.
 
     Attributes:
@@ -67,8 +68,7 @@ class Told(Generic[D]):
         return core_changes(self.known, self.part)
 
 
-@dataclass(frozen=True)
-class Summed(Generic[D]):
+class Summed(Struct, Generic[D], frozen=True, dict=True):
     """The change of a union from those of its summands.
 
     Attributes:
@@ -197,8 +197,7 @@ class Summed(Generic[D]):
             raise input_error(Code.CONTRADICTS, message, NOT_EFFECTIVE)
 
 
-@dataclass(frozen=True)
-class SummedGroups(Generic[D]):
+class SummedGroups(Struct, Generic[D], frozen=True, dict=True):
     """The change of a view that groups over a UNION ALL (condition 5).
 
     Attributes:

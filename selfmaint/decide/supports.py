@@ -11,11 +11,13 @@ Each foreign key of a new fact asks for a row with a certain key. It is satisfie
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice, permutations
 
+from msgspec import Struct
+
 from datalog.budget import check
+from datalog.copies import replace
 from datalog.model import Atom, Comparison, Constant, Literal, NullTest, Predicate, Term, Variable
 from selfmaint.decide.companions import Obligation, unused_prefix
 from selfmaint.decide.instances import Instance
@@ -28,8 +30,7 @@ _MOST_WAYS = 300
 """In more ways only foreign keys that the view joins by are followed: each way is a test."""
 
 
-@dataclass(frozen=True)
-class Support:
+class Support(Struct, frozen=True):
     """How the foreign keys of new facts are satisfied.
 
     Attributes:
@@ -148,8 +149,7 @@ def _equalities(obligation: Obligation, atom: Atom) -> tuple[Literal, ...] | Non
     return tuple(found)
 
 
-@dataclass(frozen=True)
-class HalfKnown:
+class HalfKnown(Struct, frozen=True, dict=True):
     """Which relations may have half-known rows that are left few choices.
 
     A foreign key proves that its row exists. Where nothing copies the referenced relation, the row's other columns

@@ -28,12 +28,14 @@ Conditions of soundness and completeness:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import chain, count, groupby, zip_longest
 from typing import TypeVar
 
+from msgspec import Struct, field
+
 from datalog.budget import check
 from datalog.containment import containment_mapping
+from datalog.copies import replace
 from datalog.model import (
     Atom,
     Comparison,
@@ -89,9 +91,8 @@ def candidates(catalog: Catalog, view: View, anchor: str | None = None) -> Itera
             if instance.needed & ~facts == 0:
                 for way in supports(instance, facts):
                     cut = is_cut or way.is_cut
-                    made = _settled(
-                        catalog, NewFacts(instance, way.facts, way.links, way.conditions, is_cut=cut)
-                    )
+                    new = NewFacts(instance, way.facts, way.links, way.conditions, is_cut=cut)
+                    made = _settled(catalog, new)
                     if made is not None:
                         yield made
 
@@ -275,8 +276,7 @@ def has_better_links(catalog: Catalog, candidate: NewFacts, impossible: frozense
     return any(link.predicate.name not in impossible for link in candidate.free_links)
 
 
-@dataclass
-class Dominance:
+class Dominance(Struct):
     """Which tests of some surviving sets are needless.
 
     Take a witness of J, and let g be a subgoal outside J whose fact is known. If new facts for J and g are possible

@@ -12,8 +12,8 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
+from datalog.copies import replace
 from datalog.model import Atom, Predicate, Program, Rule, Version
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.own_columns import SIDES

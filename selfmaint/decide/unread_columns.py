@@ -16,8 +16,8 @@ if no row of the update is read. So it does, effective or not, where nothing of 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
+from datalog.copies import replace
 from datalog.model import (
     Atom,
     Literal,

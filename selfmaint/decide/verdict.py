@@ -11,11 +11,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum, unique
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
+from msgspec import Struct
+
+from datalog.copies import replace
 from datalog.model import Atom, Constant, Predicate, Row, Semantics, Term, Value, Variable
 from datalog.syntax import show
 from selfmaint.decide.new_facts import NewFacts, image
@@ -90,16 +93,14 @@ class _Stated(ABC):
         return _html([self])
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(Struct, frozen=True):
     """The rows that a view gains and loses, where they were found by search (`possible`)."""
 
     gained: frozenset[Row]
     lost: frozenset[Row]
 
 
-@dataclass(frozen=True)
-class Near:
+class Near(Struct, frozen=True):
     """What was searched of large data: so many rows near the update, and whether other rows meet none of these."""
 
     rows: int

@@ -12,11 +12,11 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeAlias
 
+from datalog.copies import replace
 from selfmaint.duckdb.database import Database
 from selfmaint.duckdb.relation import Relation
 from selfmaint.duckdb.store import Change, Committed, files_query, named, quoted, require_names

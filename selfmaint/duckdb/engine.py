@@ -6,9 +6,9 @@ Rows may stand several times in bags; counted rows stand once each, with their n
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
+from datalog.copies import replace
 from datalog.model import (
     ANY,
     Atom,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
+from msgspec import Struct
 
 from datalog.model import ColumnType, Row
 from datalog.sql.duckdb import Query
@@ -33,8 +33,7 @@ def given_frame(database: Database, rows: ArrowStream, name: str) -> Relation:
     return Relation(stored, tuple(table.column_names))
 
 
-@dataclass(frozen=True, slots=True)
-class DuckExchange:
+class DuckExchange(Struct, frozen=True):
     """An `Exchange` of a database."""
 
     database: Database

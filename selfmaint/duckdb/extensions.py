@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from datalog.model import Predicate, Rule
 from datalog.rewrite.reachable import predicates_of
@@ -14,8 +15,7 @@ from selfmaint.duckdb.failures import writing_sql
 from selfmaint.duckdb.relation import Stored
 
 
-@dataclass(frozen=True)
-class Extension:
+class Extension(Struct, frozen=True):
     """Where the rows of a predicate are.
 
     Attributes:

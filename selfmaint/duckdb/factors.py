@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from datalog.budget import DEFAULT_S, BudgetSpentError, left
+from datalog.copies import replace
 from datalog.model import Atom, Negation, Predicate, Rule, Version
 from datalog.rewrite.independent import sifted
 from datalog.sql import text
@@ -22,8 +24,7 @@ class TooManyJoinedError(Exception):
     """A join has more rows than are wanted."""
 
 
-@dataclass(frozen=True)
-class Factored:
+class Factored(Struct, frozen=True):
     """A rule over the rows of its independent parts, what it reads, and how many rows it has if nothing links these."""
 
     rule: Rule

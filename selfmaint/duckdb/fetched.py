@@ -14,8 +14,9 @@ have the rows that break it: who is not given the promise reads again.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from datalog.model import (
     Atom,
@@ -39,8 +40,7 @@ KEYS, STORED = Predicate("keys", Version.STEP), Predicate("stored", Version.STEP
 _ASKED, _FOUND = (Predicate(name, Version.STEP) for name in ("asked", "found"))
 
 
-@dataclass(frozen=True)
-class Lookup:
+class Lookup(Struct, frozen=True):
     """A predicate of demanded rows of a relation that is given.
 
     Attributes:
@@ -77,8 +77,7 @@ def lookup_of(rules: Sequence[Rule]) -> Lookup | None:
     return None
 
 
-@dataclass
-class _Part:
+class _Part(Struct):
     """Rows of one relation, cut to some columns, and the keys whose rows these are.
 
     They are `told` where they were read as a relation that is joined (`representatives.py`) tells them.
@@ -100,8 +99,7 @@ class _Part:
         ) >= {*asked.by, *asked.wanted}
 
 
-@dataclass(frozen=True, slots=True)
-class Large:
+class Large(Struct, frozen=True):
     """A relation that is read by keys.
 
     Attributes:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import duckdb
+from msgspec import Struct
 
 from datalog.model import Atom, Predicate, Program, Rule, TypeName, Variable
 from datalog.sql.duckdb import SqlType
@@ -32,8 +32,7 @@ _BITS = {
 """What a value takes in Arrow's layout, the letters of a text apart; 64 bits where nothing is said."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredFiles:
+class StoredFiles(Struct, frozen=True):
     """Where a base relation is stored, and what it holds.
 
     Attributes:

@@ -8,11 +8,11 @@ partitioned by columns.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import duckdb
 
+from datalog.copies import replace
 from datalog.model import ColumnType, Unmodelled
 from datalog.model.schema import OTHER_HINT
 from datalog.sql.duckdb import SqlType

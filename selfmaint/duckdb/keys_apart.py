@@ -11,9 +11,9 @@ The parts of the keys are disjoint and together all of them: null is no key here
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
+from datalog.copies import replace
 from datalog.model import Comparison, Constant, Rule
 from selfmaint.duckdb.extensions import Extension
 from selfmaint.engine.column_types import is_integer

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import product
 from weakref import WeakKeyDictionary
 
 from datalog.analysis.dependency import evaluation_order
+from datalog.copies import replace
 from datalog.model import Atom, Constant, NullTest, Predicate, Program, Rule, Variable, Version
 from datalog.rewrite.demand import cuttable_steps
 from datalog.rewrite.independent import independent_parts, linked_parts

@@ -19,8 +19,10 @@ Source: Fagin, Multivalued Dependencies and a New Normal Form for Relational Dat
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
+from msgspec import Struct
+
+from datalog.copies import replace
 from datalog.model import Atom, Negation, Predicate, Rule, Variable, Version
 from datalog.sql.duckdb import relations as sql
 from selfmaint.duckdb.database import Database
@@ -40,8 +42,7 @@ stored in the order of them."""
 _TOLD, _LEFT, _STANDING = (Predicate(name, Version.STEP) for name in ("told", "left", "standing"))
 
 
-@dataclass(frozen=True, slots=True)
-class Representatives:
+class Representatives(Struct, frozen=True):
     """How rows are looked up by few of them.
 
     Attributes:
@@ -89,8 +90,7 @@ def _apart(key: int, wanted: frozenset[int], joined: Collection[frozenset[int]])
     return frozenset().union(*waiting)
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """Reads a relation by few of its rows.
 
     Attributes:

@@ -13,9 +13,10 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from datalog.model import ANY, OpaqueView, Predicate, Row, TextQuery
 from selfmaint.engine.protocol import Facts
@@ -32,8 +33,7 @@ _MOST_ROWS = 10_000
 """A view that has more on a few rows is not looked at."""
 
 
-@dataclass(frozen=True)
-class SmallDatabases:
+class SmallDatabases(Struct, frozen=True):
     """Runs the texts of views over rows at hand, by a DuckDB of its own."""
 
     def __call__(

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 # ruff: noqa: S608 - names are quoted
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import duckdb
+from msgspec import Struct, field
 
 from datalog.sql.duckdb.texts import escaped
 from selfmaint.duckdb.database import Database
@@ -28,8 +28,7 @@ from selfmaint.store.stored_tables import (
 )
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(Struct, frozen=True):
     """What becomes of a table.
 
     Attributes:
@@ -45,8 +44,7 @@ class Change:
     is_bag: bool = True
 
 
-@dataclass(frozen=True)
-class Committed:
+class Committed(Struct, frozen=True):
     """What a commit came to.
 
     Attributes:

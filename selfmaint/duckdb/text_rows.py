@@ -10,10 +10,10 @@ import csv
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from datalog.copies import replace
 from datalog.model import ANY, ColumnType, TypeName
 from datalog.sql.duckdb import texts as sql
 from selfmaint.duckdb.database import Database

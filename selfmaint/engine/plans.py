@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 
+from datalog.copies import replace
 from datalog.model import Atom, ColumnType, Literal, Negation, Predicate, Program, Rule, Version
 from datalog.rewrite import demand, drop_unreachable, drop_unused_columns
 from datalog.rewrite.demand import Choice

@@ -6,17 +6,18 @@ Data reaches Python only through `sample` and `fetch`, each with a limit.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 
+from msgspec import Struct, field
+
+from datalog.copies import replace
 from datalog.model import ColumnType, OpaqueView, Predicate, Program, Row, ViewDefinition
 
 D = TypeVar("D")
 """An engine's own representation of a relation: a frozenset of rows, a Spark DataFrame, a table of DuckDB's."""
 
 
-@dataclass(frozen=True)
-class Facts(Generic[D]):
+class Facts(Struct, Generic[D], frozen=True):
     """The extensions of the predicates that a program may read. A statement can read nothing else.
 
     Attributes:
@@ -47,8 +48,7 @@ class Facts(Generic[D]):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """How a relation is stored, as far as that is known without reading it.
 
     Attributes:
@@ -69,8 +69,7 @@ class Layout:
         return self.most if self.rows is None else self.rows
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """What is asked of an engine.
 
     Attributes:

@@ -12,8 +12,9 @@ What is estimated decides how many rows are read, never what is found.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Generic
+
+from msgspec import Struct, field
 
 from datalog.model import Atom, Predicate, Program, Rule, Variable, Version
 from datalog.sql.affected import Keyed, Step
@@ -41,8 +42,7 @@ def fewest_rows(reader: KeyedRows[D], view: View, ways: Sequence[Keyed]) -> Keye
     return ways[best] if rows[best] * _CLEARLY < rows[0] else first
 
 
-@dataclass
-class _Expected(Generic[D]):
+class _Expected(Struct, Generic[D]):
     """How many base rows one way is expected to read.
 
     Attributes:

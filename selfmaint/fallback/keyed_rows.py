@@ -10,8 +10,9 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Generic
+
+from msgspec import Struct, field
 
 from datalog.model import Atom, NullTest, Predicate, Program, Rule, Variable, Version
 from selfmaint.canonical import row_atom
@@ -37,8 +38,7 @@ class NotKnownError(Exception):
     """Stored values and changed rows do not tell a group's new values."""
 
 
-@dataclass(frozen=True)
-class KeyedDelta(Generic[D]):
+class KeyedDelta(Struct, Generic[D], frozen=True):
     """A view's change as keyed reads give it.
 
     Attributes:
@@ -60,8 +60,7 @@ class KeyedDelta(Generic[D]):
     of: str | None = None
 
 
-@dataclass(frozen=True)
-class ByKeys(Generic[D]):
+class ByKeys(Struct, Generic[D], frozen=True):
     """Views that were followed by keys, and others that could have been and were not.
 
     Attributes:
@@ -74,8 +73,7 @@ class ByKeys(Generic[D]):
     reads: tuple[Read, ...] = ()
 
 
-@dataclass
-class KeyedRows(Generic[D]):
+class KeyedRows(Struct, Generic[D], dict=True):
     """Reads rows by keys; those of one key of the same columns once.
 
     Attributes:

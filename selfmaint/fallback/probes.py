@@ -8,7 +8,8 @@ relation of every failing J is enough for a round; the cheapest is read first, a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from datalog.model import (
     Atom,
@@ -27,8 +28,7 @@ from selfmaint.decide.selftest import DependsRules
 from selfmaint.warehouse.catalog import Catalog
 
 
-@dataclass(frozen=True)
-class Probe:
+class Probe(Struct, frozen=True):
     """A read that would settle some witnesses.
 
     Attributes:

@@ -7,9 +7,11 @@ each other. Rules are evaluated down to the base relations; definitions and text
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Generic
 
+from msgspec import Struct, field
+
+from datalog.copies import replace
 from datalog.diagnostics import Diagnostic
 from datalog.model import NotToRun, OpaqueView, Predicate, Program, TextQuery, Version, ViewDefinition
 from datalog.rewrite import drop_unreachable, guard_joins
@@ -26,8 +28,7 @@ _Contents = Callable[[View], D]
 """The new contents of a view that is not recomputed."""
 
 
-@dataclass(frozen=True)
-class Recomputed(Generic[D]):
+class Recomputed(Struct, Generic[D], frozen=True):
     """Views' new contents from their sources.
 
     Attributes:
@@ -105,8 +106,7 @@ def _program(catalog: Catalog, view: View) -> Program:
     return drop_unreachable(guarded, [view.predicate])
 
 
-@dataclass
-class Recomputing(Generic[D]):
+class Recomputing(Struct, Generic[D], dict=True):
     """Recomputes views, each base relation read once.
 
     Attributes:

@@ -12,10 +12,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Generic
 
+from msgspec import Struct, field
+
+from datalog.copies import replace
 from datalog.diagnostics import Diagnostic
 from datalog.model import Atom, Negation, NullTest, Predicate, Program, Rule, Variable, Version
 from datalog.rewrite import drop_empty, simplify
@@ -49,8 +52,7 @@ class Readable(Generic[D]):
         return _estimated_cost(self.source.row_count(relation)) if self.cost is None else self.cost
 
 
-@dataclass
-class Reader(Generic[D]):
+class Reader(Struct, Generic[D]):
     """Reads base rows and adds them to what is known.
 
     Attributes:

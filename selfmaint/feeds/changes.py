@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum, IntEnum, unique
 from typing import Protocol, TypeAlias
 
+from msgspec import Struct
+
 from datalog.diagnostics import Diagnostic
 from datalog.model import Row
 from selfmaint.errors import Code
@@ -20,8 +22,7 @@ class Kind(IntEnum):
     INSERT = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """One row that goes or comes.
 
     Attributes:
@@ -55,8 +56,7 @@ def split(event: RowEvent, file: str | None = None, line: int = 0) -> Iterator[C
         )
 
 
-@dataclass(frozen=True, slots=True)
-class RowEvent:
+class RowEvent(Struct, frozen=True):
     """An event that changes a row.
 
     Attributes:

@@ -18,10 +18,11 @@ condense".
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum, unique
 from functools import partial
 from typing import Generic
+
+from msgspec import Struct
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import ColumnType, Constant, Row, TypeName
@@ -55,8 +56,7 @@ class Problem(Enum):
     """It is the first of its key, and of the row that it deletes only the key is known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """A change with something wrong, and the row of the change before it."""
 
     row: Row
@@ -141,8 +141,7 @@ _DIGITS = 19
 """Of a line or a kind, so that its text is in its order."""
 
 
-@dataclass(frozen=True, slots=True)
-class Changes(Generic[D]):
+class Changes(Struct, Generic[D], frozen=True):
     """The changes of a relation.
 
     Attributes:
@@ -156,8 +155,7 @@ class Changes(Generic[D]):
     repeated: Sequence[Scale] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Condensed(Generic[D]):
+class Condensed(Struct, Generic[D], frozen=True):
     """The net effect of a relation's changes.
 
     Attributes:

@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from datalog.model import Row
 from selfmaint.errors import Code
@@ -37,8 +38,7 @@ _BINLOG_FILE = re.compile(r".*\.([0-9]+)")
 _SQL_SERVER = re.compile(r"[0-9A-Fa-f]{8}:[0-9A-Fa-f]{8}:[0-9A-Fa-f]{4}")
 
 
-@dataclass(slots=True)
-class DebeziumReader:
+class DebeziumReader(Struct):
     """Reads envelopes.
 
     Attributes:

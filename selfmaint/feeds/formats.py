@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum, unique
 from pathlib import Path
+
+from msgspec import Struct
 
 from selfmaint.errors import Code, input_error
 from selfmaint.feeds.changes import Event, Kind, RecordError, RowEvent
@@ -17,8 +18,7 @@ CHANGE_TYPE = "_change_type"
 _NO_ENCODINGS: Mapping[str, Encoding] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnFormat:
+class ColumnFormat(Struct, frozen=True):
     """A format of this kind.
 
     Attributes:
@@ -47,8 +47,7 @@ class ColumnFormat:
         return tuple(sorted(self.removed | self.added))
 
 
-@dataclass(slots=True)
-class ColumnFeedReader:
+class ColumnFeedReader(Struct):
     """Reads rows as mappings from columns to values."""
 
     format: ColumnFormat

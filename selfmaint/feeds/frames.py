@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec import Struct
 
 from datalog.model import ANY, Unmodelled
 from datalog.model.schema import OTHER_HINT
@@ -28,8 +28,7 @@ _ArrowBatch: TypeAlias = pa.RecordBatch
 _ArrowSchema: TypeAlias = pa.Schema
 
 
-@dataclass(frozen=True, slots=True)
-class ArrowFrame(Generic[D]):
+class ArrowFrame(Struct, Generic[D], frozen=True):
     """A `Frame` of batches, which are gone through once.
 
     Attributes:

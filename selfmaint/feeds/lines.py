@@ -6,11 +6,13 @@ import contextlib
 import gzip
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import IO, TypeAlias, cast
 
+from msgspec import Struct, field
+
+from datalog.copies import replace
 from datalog.diagnostics import Diagnostic
 from datalog.model import Span
 from selfmaint.errors import Code, InputError, input_error
@@ -22,8 +24,7 @@ MAX_PROBLEMS = 20
 """After so many lines that cannot be read, reading ends."""
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(Struct):
     """What was read besides events that change rows of the relations.
 
     Attributes:
@@ -63,8 +64,7 @@ class Tally:
                 )
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedEvent:
+class PlacedEvent(Struct, frozen=True):
     """An event that changes a row, and where it stands; without a file nothing says what comes before it."""
 
     event: RowEvent

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum, unique
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from selfmaint.errors import Code, input_error
 
@@ -24,8 +25,7 @@ _SQL_SERVER = re.compile(r"([0-9A-Fa-f]{8}):([0-9A-Fa-f]{8}):([0-9A-Fa-f]{4})")
 _NUMBERS = re.compile(r"[0-9]{1,19}(:[0-9]{1,19})*")
 
 
-@dataclass(frozen=True)
-class Ranges:
+class Ranges(Struct, frozen=True):
     """Where the feeds of a batch begin and end.
 
     Attributes:
@@ -111,8 +111,7 @@ class Scale(Enum):
         return self not in {Scale.LINE, Scale.PARTS}
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """A range of positions.
 
     Attributes:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic
+
+from msgspec import Struct
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import ColumnType, TypeName
@@ -42,8 +43,7 @@ LINE_SUFFIXES = (".jsonl", ".ndjson", ".json", ".gz")
 _STRING, _BIGINT = ColumnType(TypeName.STRING), ColumnType(TypeName.BIGINT)
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """What is wanted of a feed.
 
     Attributes:
@@ -96,8 +96,7 @@ class Wanted:
         return placed_events(records, self.reader_of(first, what), self.within, tally, problems)
 
 
-@dataclass(frozen=True, slots=True)
-class FeedReading(Generic[D]):
+class FeedReading(Struct, Generic[D], frozen=True):
     """How a feed is read for an engine.
 
     Attributes:

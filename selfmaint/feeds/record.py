@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import Row, Value
@@ -17,8 +18,7 @@ UNAVAILABLE = "__debezium_unavailable_value"
 """What Debezium writes for a large value of PostgreSQL that an update left as it was."""
 
 
-@dataclass(slots=True)
-class RowReader:
+class RowReader(Struct):
     """Takes a relation's rows out of records. Names are checked once for each set of columns."""
 
     table: FeedTable

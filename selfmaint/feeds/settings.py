@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum, unique
+
+from msgspec import Struct, field
 
 
 @unique
@@ -31,8 +32,7 @@ class TimeUnit(Enum):
         return {"ms": 1_000_000, "us": 1_000, "ns": 1}[self.value]
 
 
-@dataclass(frozen=True, slots=True)
-class FeedSettings:
+class FeedSettings(Struct, frozen=True):
     """How the feeds of a warehouse are to be read.
 
     Attributes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import ANY, ColumnType, Declaration, TypeName
@@ -17,8 +18,7 @@ _OPEN_DECIMAL = ColumnType(TypeName.DECIMAL, 38, 18)
 """What a decimal without precision is read as, as in any text file."""
 
 
-@dataclass(frozen=True, slots=True)
-class FeedTable:
+class FeedTable(Struct, frozen=True):
     """The columns of a relation.
 
     Attributes:
@@ -115,8 +115,7 @@ def _key(declaration: Declaration, not_null: frozenset[int]) -> tuple[int, ...] 
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class TableNames:
+class TableNames(Struct, frozen=True):
     """The relations that a feed may be of.
 
     Attributes:

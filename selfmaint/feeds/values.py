@@ -22,8 +22,9 @@ import contextlib
 import datetime as dt
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal
+
+from msgspec import Struct
 
 from datalog.model import ColumnType, TypeName, Value, WallClock
 from selfmaint.feeds.settings import DecimalText, FeedSettings, TimeUnit
@@ -56,8 +57,7 @@ _TOO_FINE = re.compile(r"\.\d{6}\d*[1-9]")
 _LONGEST = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Encoding:
+class Encoding(Struct, frozen=True):
     """What a record's schema says of a column; nothing without a schema.
 
     Attributes:

@@ -27,8 +27,9 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Generic
+
+from msgspec import Struct
 
 from datalog.model import Atom, ColumnType, Literal, Negation, Predicate, Program, Rule, Version, variables_of
 from selfmaint.canonical.support import CanonicalDatabase, Support
@@ -118,8 +119,7 @@ def rows_of(
     return known.rows((Rule(head, tuple(body)) for body in bodies), given)
 
 
-@dataclass(frozen=True)
-class Asked(Generic[D]):
+class Asked(Struct, Generic[D], frozen=True):
     """Some groups, as an atom over a core's terms, and its rows."""
 
     atom: Atom

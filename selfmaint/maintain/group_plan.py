@@ -10,10 +10,12 @@ Side by side is a full outer join (`side_by_side.py`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
+from msgspec import Struct
+
 from datalog.analysis.expression_types import expression_type, sum_type
+from datalog.copies import replace
 from datalog.model import (
     ANY,
     Aggregate,
@@ -60,8 +62,7 @@ PARTS = {name: Predicate(name, Version.STEP) for name in ("gained", "lost", "kno
 """The parts that a group may have, and the predicates of their rows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(Struct, frozen=True):
     """What other views tell of the old groups (`told_groups.py`): a relation of groups and aggregates.
 
     Attributes:
@@ -73,8 +74,7 @@ class Told:
     measures: tuple[Measure, ...]
 
 
-@dataclass(frozen=True)
-class GroupPlan:
+class GroupPlan(Struct, frozen=True, dict=True):
     """The definitions for one view that groups.
 
     Attributes:

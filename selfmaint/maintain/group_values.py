@@ -23,8 +23,9 @@ Conditions of soundness (a value that none of them gives is not determined, and 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
+
+from msgspec import Struct, field
 
 from datalog.model import (
     ANY,
@@ -52,8 +53,7 @@ FALSE: Condition = AnyOf(())
 TRUE: Condition = AllOf(())
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(Struct, frozen=True):
     """The aggregates over some of a group's core rows.
 
     Attributes:
@@ -67,8 +67,7 @@ class Part:
     counts: Mapping[int, Expression]
 
 
-@dataclass(frozen=True)
-class GroupValues:
+class GroupValues(Struct, frozen=True, dict=True):
     """Expressions over a group's old row and its parts.
 
     Attributes:

@@ -8,10 +8,12 @@ what stays open is told group by group.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Generic
 
+from msgspec import Struct, field
+
+from datalog.copies import replace
 from datalog.model import Atom, Constant, Predicate, Program, Rule, Term, Variable, Version, ViewDefinition
 from datalog.syntax import show
 from selfmaint.canonical.constraint_checks import NOT_EFFECTIVE
@@ -48,8 +50,7 @@ _ASKED, _OVERDRAWN, _KEYS, _NEW, _LEFT = (
 _SHOWN = 5
 
 
-@dataclass(frozen=True)
-class GroupChange(Generic[D]):
+class GroupChange(Struct, Generic[D], frozen=True):
     """The change of a view that groups.
 
     Attributes:
@@ -170,8 +171,7 @@ def _of_parts(work: _Work[D], parts: Mapping[str, D | None], *, whole: bool) -> 
     return found
 
 
-@dataclass
-class _Work(Generic[D]):
+class _Work(Struct, Generic[D], dict=True):
     """The evaluation of one view's change.
 
     Attributes:

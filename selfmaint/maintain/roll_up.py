@@ -16,8 +16,9 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from datalog.analysis.expression_types import expression_type
 from datalog.model import (
@@ -60,8 +61,7 @@ UNITED = Predicate("united", Version.STEP)
 _SAME = (AggregateFunction.SUM, AggregateFunction.MIN, AggregateFunction.MAX)
 
 
-@dataclass(frozen=True)
-class RollUp:
+class RollUp(Struct, frozen=True, dict=True):
     """A view that groups, from a finer one that groups.
 
     Attributes:

@@ -27,9 +27,11 @@ Conditions of soundness (a group that none of them settles is open):
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
+from msgspec import Struct
+
+from datalog.copies import replace
 from datalog.model import (
     OPPOSITE,
     Aggregate,
@@ -57,8 +59,7 @@ _MORE: tuple[Operator, ...] = (">", ">=")
 _ORDER: tuple[Operator, ...] = ("<", "<=", ">", ">=")
 
 
-@dataclass(frozen=True)
-class ShownGroups:
+class ShownGroups(Struct, frozen=True, dict=True):
     """Expressions over a group's old row, if it is stored, and its parts.
 
     Attributes:

@@ -9,7 +9,7 @@ once, and null groups are equal.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from datalog.model import (
     Aggregate,
@@ -27,8 +27,7 @@ from datalog.model import (
 from selfmaint.warehouse.grouped import SOME_ROWS
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """A relation that is made of stored ones and of those of the steps before it.
 
     Attributes:
@@ -41,8 +40,7 @@ class Step:
     columns: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Struct, frozen=True):
     """One side of an outer join, which holds each group once.
 
     Attributes:

@@ -16,7 +16,8 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from datalog.model import ANY, Aggregate, AggregateFunction, Predicate, Version, ViewDefinition
 from selfmaint.canonical.support import CanonicalDatabase
@@ -31,8 +32,7 @@ from selfmaint.warehouse.grouped import Measure
 _ANYTHING = (AggregateFunction.COUNT, AggregateFunction.MIN, AggregateFunction.MAX)
 
 
-@dataclass(frozen=True)
-class ToldGroups:
+class ToldGroups(Struct, frozen=True):
     """Aggregates over a view's groups from the rows of another view.
 
     Attributes:

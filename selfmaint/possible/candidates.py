@@ -28,8 +28,9 @@ import operator as operators
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
 from itertools import combinations
+
+from msgspec import Struct, field
 
 from datalog.budget import check
 from datalog.model import MIRRORED, Atom, Comparison, Constant, Variable, Version
@@ -268,8 +269,7 @@ _OPERATORS = {
 }
 
 
-@dataclass
-class NullValues:
+class NullValues(Struct):
     """The values of labelled nulls, by number.
 
     Attributes:

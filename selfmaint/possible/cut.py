@@ -21,7 +21,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from datalog.model import Constant, Row
 from selfmaint.possible.value_classes import ValueClasses
@@ -30,8 +31,7 @@ Columns = tuple[int, ...]
 Values = tuple[Constant, ...]
 
 
-@dataclass(frozen=True)
-class Cut:
+class Cut(Struct, frozen=True):
     """Which stored rows are at hand.
 
     Attributes:

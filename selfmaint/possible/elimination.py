@@ -10,8 +10,9 @@ The number of ground rules is estimated beforehand, from the numbers of atoms an
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
+
+from msgspec import Struct
 
 
 def atom_text(name: str, terms: Sequence[object]) -> str:
@@ -34,8 +35,7 @@ def if_text(literals: Iterable[str]) -> str:
     return f" :- {body}" if body else ""
 
 
-@dataclass(frozen=True)
-class Joined:
+class Joined(Struct, frozen=True):
     """A literal of the solver's program, with its variables.
 
     Attributes:
@@ -49,8 +49,7 @@ class Joined:
     size: float | None = None
 
 
-@dataclass(frozen=True)
-class Elimination:
+class Elimination(Struct, frozen=True):
     """Literals with the same solutions for the variables that are asked for.
 
     Attributes:

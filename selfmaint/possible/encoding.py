@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import count
 from math import prod
+
+from msgspec import Struct, field
 
 from datalog.model import Atom, Comparison, Constant, NullTest, Term, Variable, Version, variables_of
 from datalog.order import constants_compare
@@ -39,8 +40,7 @@ class TooLargeError(Exception):
     """The program would be too large."""
 
 
-@dataclass
-class Encoding:
+class Encoding(Struct, dict=True):
     """A program, and what its atoms stand for.
 
     Attributes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from datalog.evaluate import Evaluator
 from datalog.model import (
@@ -38,8 +39,7 @@ from selfmaint.possible.queries import Queries, Query
 from selfmaint.possible.value_classes import ValueClasses
 
 
-@dataclass(frozen=True)
-class Way:
+class Way(Struct, frozen=True):
     """A way for a view to have a row too many: a match of a rule after the update.
 
     Attributes:
@@ -52,16 +52,14 @@ class Way:
     anchor: int | None
 
 
-@dataclass(frozen=True)
-class Goal:
+class Goal(Struct, frozen=True):
     """A match after the update that may be aimed at, under a name."""
 
     name: str
     atoms: tuple[Fact, ...]
 
 
-@dataclass
-class Wanted:
+class Wanted(Struct):
     """A database on which a view has another state than a given one.
 
     Attributes:

@@ -18,8 +18,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import count
+
+from msgspec import Struct, field
 
 from datalog.model import Atom, ColumnType, Constant, Row, Term, Variable, Version
 from selfmaint.countermodel.model_check import Given
@@ -36,8 +37,7 @@ class TooManyFactsError(Exception):
     """There are too many facts with labelled nulls."""
 
 
-@dataclass(frozen=True, eq=False)
-class LabelledNull:
+class LabelledNull(Struct, frozen=True, eq=False):
     """A value that nothing known tells.
 
     Attributes:
@@ -67,8 +67,7 @@ Part = Constant | LabelledNull
 """A value of a fact: told, or a labelled null."""
 
 
-@dataclass(frozen=True)
-class Fact:
+class Fact(Struct, frozen=True):
     """A fact that a database has where `where` holds.
 
     Attributes:
@@ -88,15 +87,13 @@ class Fact:
         return found if len(found) == len(self.parts) else None
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """A stored row with the rules that may give it, each under a name of its own."""
 
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Test:
+class Test(Struct, frozen=True):
     """A filter of a match with labelled nulls: holds where `where` does."""
 
     query: Query
@@ -104,8 +101,7 @@ class Test:
     where: str
 
 
-@dataclass
-class Instance:
+class Instance(Struct):
     """The facts, choices and tests that a program is made of.
 
     Attributes:

@@ -10,7 +10,8 @@ foreign key asks for, and of readable relations. A null with one value left tell
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from datalog.budget import check
 from datalog.model import Atom, Constant, NullTest, Row, Variable, Version
@@ -23,8 +24,7 @@ _ROUNDS = 4
 """So often what was narrowed narrows more."""
 
 
-@dataclass(frozen=True)
-class _Shown:
+class _Shown(Struct, frozen=True):
     """Rows of which a fact's must be one, and the columns of the fact that they show: column of the fact to column."""
 
     of: tuple[object, ...]
@@ -51,8 +51,7 @@ class RowsByValues:
         return index.get(tuple(told[i].value for i in columns), ())
 
 
-@dataclass
-class Narrowing:
+class Narrowing(Struct):
     """For labelled nulls the constants that they must be one of; a null that is missing may be anything.
 
     Attributes:

@@ -18,9 +18,10 @@ From an answer set to a database: what the solver knows by number gets values of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Literal, TypeVar
+
+from msgspec import Struct
 
 from datalog.budget import BudgetSpentError, limit
 from datalog.model import (
@@ -155,8 +156,7 @@ _TOGETHER = 100_000
 """All ways to a row too many are looked at in one program if it has no more ground rules; else each alone."""
 
 
-@dataclass(frozen=True)
-class Determined:
+class Determined(Struct, frozen=True):
     """The view's state after the update is the same on every database.
 
     Attributes:
@@ -166,8 +166,7 @@ class Determined:
     state: frozenset[Row]
 
 
-@dataclass(frozen=True)
-class TwoDatabases:
+class TwoDatabases(Struct, frozen=True):
     """Two databases that explain what is known and give the view different states.
 
     Attributes:
@@ -181,8 +180,7 @@ class TwoDatabases:
     row: Row
 
 
-@dataclass(frozen=True)
-class Open:
+class Open(Struct, frozen=True):
     """No answer.
 
     Attributes:

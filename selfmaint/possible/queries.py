@@ -8,7 +8,8 @@ databases that explain these as well.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from datalog.model import Atom, Comparison, NullTest, Rule, Term, Variable, variables_of
 from selfmaint.warehouse.catalog import Catalog, Outside, View
@@ -18,8 +19,7 @@ _RULES = (Outside.UNION, Outside.OTHER)
 """Limited views that may be rules all the same."""
 
 
-@dataclass(frozen=True)
-class Query:
+class Query(Struct, frozen=True):
     """One rule: a row for each match of the body that passes the filters.
 
     Attributes:

@@ -23,10 +23,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import pairwise
+
+from msgspec import Struct, field
 
 from datalog.model import (
     ANY,
@@ -64,8 +65,7 @@ class NotComparableError(Exception):
     """Values of several families are compared, or values without a place in an order."""
 
 
-@dataclass(eq=False)
-class ValueClass:
+class ValueClass(Struct, eq=False, dict=True):
     """The columns that share values.
 
     Attributes:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from decimal import Context, Decimal
 from itertools import islice
 from typing import Any, TypeAlias
 
+from msgspec import Struct
 from psycopg import sql
 
+from datalog.copies import replace
 from datalog.model import ColumnType, Row, TypeName, Value
 from selfmaint.postgres.types import PostgresColumn, PostgresTable, identifier
 from selfmaint.store.exchange import Rows
@@ -26,8 +27,7 @@ _Key: TypeAlias = tuple[object, ...]
 _WIDE = Context(prec=200)
 
 
-@dataclass(frozen=True, slots=True)
-class KeyQuery:
+class KeyQuery(Struct, frozen=True):
     """A statement for some keys that have their nulls in the same columns, and its parameters."""
 
     statement: sql.Composed

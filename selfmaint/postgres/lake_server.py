@@ -7,13 +7,14 @@ import os
 import re
 import socket
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import psycopg
 from psycopg import errors, sql
 from psycopg.conninfo import make_conninfo
 
+from datalog.copies import replace
 from datalog.diagnostics import Diagnostic
 from selfmaint.errors import BusyError, Code, InputError, first_line, input_error
 from selfmaint.postgres.connection import (

@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
 from typing import cast, final
 
 import psycopg
+from msgspec import Struct
 from psycopg import errors, sql
 from psycopg.conninfo import make_conninfo
 
@@ -41,8 +41,7 @@ _WRITABLE = "SELECT set_config('default_transaction_read_only', 'off', false)"
 _SERVER_SETTINGS = "the server needs `wal_level = logical`, the user the attribute REPLICATION"
 
 
-@dataclass(frozen=True, slots=True)
-class LogState:
+class LogState(Struct, frozen=True):
     """Where a server's log and the slot are.
 
     Attributes:

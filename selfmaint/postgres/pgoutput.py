@@ -6,8 +6,9 @@ Source: PostgreSQL's documentation, "Logical Replication Message Formats".
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import Final, TypeAlias, final
+
+from msgspec import Struct
 
 
 @final
@@ -27,8 +28,7 @@ Image: TypeAlias = tuple[str | Unchanged | None, ...]
 """A row: for each column its text, null, or that it is not said."""
 
 
-@dataclass(frozen=True, slots=True)
-class Begin:
+class Begin(Struct, frozen=True):
     """A transaction begins.
 
     Attributes:
@@ -42,16 +42,14 @@ class Begin:
     time_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(Struct, frozen=True):
     """A transaction ends; `end` is the place after its commit."""
 
     commit: int
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """A column of a table: its name, the id of its type, and what is said of the type (`atttypmod`)."""
 
     name: str
@@ -59,8 +57,7 @@ class Column:
     modifier: int
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """What a table looks like from here on.
 
     Attributes:
@@ -79,8 +76,7 @@ class Table:
         return f"{self.schema}.{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class RowChange:
+class RowChange(Struct, frozen=True):
     """A row comes (no old one), goes (no new one), or changes.
 
     Attributes:
@@ -97,8 +93,7 @@ class RowChange:
     is_whole: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Truncation:
+class Truncation(Struct, frozen=True):
     """Tables lose all their rows."""
 
     tables: tuple[int, ...]

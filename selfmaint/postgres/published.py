@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
+from msgspec import Struct
 from psycopg import sql
 
 from datalog.diagnostics import Diagnostic
@@ -41,8 +41,7 @@ _PUBLICATION = """
 """
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedTable:
+class LoggedTable(Struct, frozen=True):
     """The table of a base relation.
 
     Attributes:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
+from msgspec import Struct
 from psycopg import Connection, sql
 
 from datalog.diagnostics import Diagnostic
@@ -51,8 +51,7 @@ def identifier(*parts: str) -> sql.Identifier:
     return sql.Identifier(*(part.replace("%", "%%") for part in parts))
 
 
-@dataclass(frozen=True, slots=True)
-class PostgresTable:
+class PostgresTable(Struct, frozen=True):
     """A table's name: itself, or after its schema."""
 
     parts: tuple[str, ...]
@@ -68,8 +67,7 @@ class PostgresTable:
         return identifier(*self.parts)
 
 
-@dataclass(frozen=True, slots=True)
-class PostgresColumn:
+class PostgresColumn(Struct, frozen=True):
     """A column that is read.
 
     Attributes:

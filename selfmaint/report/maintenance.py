@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from rich.table import Table
 
 from selfmaint.api.maintain import Maintained
@@ -20,8 +20,7 @@ from selfmaint.sources.protocol import Read
 from selfmaint.warehouse.catalog import Catalog
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """How many rows a view gained and lost, and how that was found.
 
     Attributes:

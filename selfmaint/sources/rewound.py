@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Generic, Protocol, final
+
+from msgspec import Struct
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import Atom, Negation, Predicate, Program, Rule, Variable, Version
@@ -13,8 +14,7 @@ from selfmaint.errors import Code, SourceError
 from selfmaint.sources.protocol import Read, Source
 
 
-@dataclass(frozen=True, slots=True)
-class Later(Generic[D]):
+class Later(Struct, Generic[D], frozen=True):
     """What became of a relation's rows since: the net effect of the later changes."""
 
     inserted: D

@@ -16,13 +16,14 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from msgspec import Struct
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as f
 from pyspark.sql import types as st
 
+from datalog.copies import replace
 from datalog.model import (
     Atom,
     Comparison,
@@ -50,8 +51,7 @@ LONGEST_TEXT = 200
 _ORDERED = (st.IntegralType, st.DecimalType, st.StringType, st.DateType)
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
+class Measure(Struct, frozen=True):
     """What is known about the size and values of a relation.
 
     Attributes:

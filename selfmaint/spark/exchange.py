@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as st
@@ -33,8 +33,7 @@ from selfmaint.store.expected import Expected
 _JSON_OPTIONS = {"ignoreNullFields": "false", **TIMESTAMP_OPTIONS}
 
 
-@dataclass(frozen=True, slots=True)
-class SparkFrame:
+class SparkFrame(Struct, frozen=True):
     """A `Frame` of Spark."""
 
     frame: DataFrame
@@ -64,8 +63,7 @@ class SparkFrame:
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - what a clock in UTC shows
 
 
-@dataclass(frozen=True, slots=True)
-class SparkExchange:
+class SparkExchange(Struct, frozen=True):
     """An `Exchange` of a session."""
 
     engine: SparkEngine

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow.parquet as pq
+from msgspec import Struct
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -31,8 +31,7 @@ _BITS: dict[type[st.DataType], int] = {
 _OFFSET_BITS = 32
 
 
-@dataclass(frozen=True, slots=True)
-class StoredRelation:
+class StoredRelation(Struct, frozen=True):
     """Where a base relation is stored, and what it holds.
 
     Attributes:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
+from msgspec import Struct
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as st
 
@@ -48,8 +48,7 @@ KEY_ROWS = 50_000
 """The ranges of so many keys are written into a statement."""
 
 
-@dataclass(frozen=True)
-class Rows:
+class Rows(Struct, frozen=True):
     """The rows of a predicate, which of their columns are never null, and whether they are known to be few."""
 
     frame: DataFrame

@@ -8,11 +8,11 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
 
+from datalog.copies import replace
 from datalog.model import Atom, Constant, Literal, Predicate, Program, Rule, Variable, ViewDefinition
 from datalog.rewrite import drop_unreachable
 from datalog.rewrite.reachable import predicates_of

@@ -9,11 +9,12 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
+from msgspec import Struct
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from datalog.copies import replace
 from datalog.diagnostics import Diagnostic
 from datalog.sql import Table, insert_rows, merge_rows, text
 from selfmaint.errors import Code, InputError, SelfmaintError
@@ -27,8 +28,7 @@ _REFUSED = "Error occurred during query planning"
 """How EXPLAIN begins for a statement that a table does not take."""
 
 
-@dataclass(frozen=True)
-class TableWrites:
+class TableWrites(Struct, frozen=True):
     """Statements that are ready to run.
 
     Attributes:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
+from datalog.copies import replace
 from datalog.model import ANY, MAX_PRECISION, ColumnType, TypeName
 from selfmaint.engine.column_types import narrows, settled
 from selfmaint.errors import Code, InputError, input_error

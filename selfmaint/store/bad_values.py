@@ -16,12 +16,13 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal, InvalidOperation
 from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import ColumnType, Span, TypeName
@@ -44,8 +45,7 @@ _FLOAT = re.compile(
 _NOT_FINITE = ("NaN", "INF", "+INF", "-INF", "Infinity", "+Infinity", "-Infinity")
 
 
-@dataclass(frozen=True, slots=True)
-class BadValue:
+class BadValue(Struct, frozen=True):
     """A value, or a whole record, that cannot be read.
 
     Attributes:
@@ -228,8 +228,7 @@ SHOWN_CHARACTERS = 80
 """How much of a value is shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class TextReading:
+class TextReading(Struct, frozen=True):
     """What a text file, or the files of a directory, are read as.
 
     Attributes:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 from selfmaint.errors import Code, SelfmaintError, first_line, input_error
 from selfmaint.store.journal import sync
@@ -125,8 +126,7 @@ def sizes(path: Path, version: int) -> dict[str, int]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class LogEntry:
+class LogEntry(Struct, frozen=True):
     """A commit of a table's log.
 
     Attributes:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
+from datalog.copies import replace
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.store.delta import LogEntry, delta_table, log_entries
 from selfmaint.store.delta_journal import DeltaJournal, Entry, failures
@@ -22,8 +24,7 @@ from selfmaint.store.stored_tables import Commit
 _MARK = "selfmaint"
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """What a commit of a table says that it belongs to.
 
     Attributes:
@@ -78,8 +79,7 @@ class Mark:
         return mark if mark.store == store else None
 
 
-@dataclass(frozen=True, slots=True)
-class Ahead:
+class Ahead(Struct, frozen=True):
     """The versions of a table after the one that a state has.
 
     Attributes:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any
+
+from msgspec import Struct
 
 from selfmaint.errors import BusyError, Code, SelfmaintError, first_line, input_error
 from selfmaint.store.delta import delta_table, is_delta_table, live_files, sizes, sync_version, table_files
@@ -30,8 +31,7 @@ _KEPT_H = 24
 _FEED = {"delta.enableChangeDataFeed": "true"}
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """A state of the store.
 
     Attributes:

@@ -6,13 +6,13 @@ Those that arrive in batches are held if they are few; more go to a file.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self, TypeAlias, TypeVar, final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec import Struct
 
 from datalog.model import ColumnType, Row
 from datalog.sql.changes import Query
@@ -83,8 +83,7 @@ class Spill:
 R_co = TypeVar("R_co", covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(Struct, frozen=True):
     """Rows that leave an engine.
 
     Attributes:

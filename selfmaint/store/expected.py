@@ -6,9 +6,11 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from msgspec import Struct
+
+from datalog.copies import replace
 from datalog.diagnostics import Diagnostic
 from datalog.model import ColumnType, Predicate, Span, TypeName, Unmodelled
 from datalog.syntax import show
@@ -27,8 +29,7 @@ StoredType: TypeAlias = ColumnType | Unmodelled
 """A stored column's type."""
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
+class Expected(Struct, frozen=True):
     """The columns that some contents must have.
 
     Attributes:

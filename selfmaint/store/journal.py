@@ -22,10 +22,11 @@ import re
 import shutil
 import stat
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from enum import Enum, unique
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from datalog.diagnostics import Diagnostic, Severity
 from selfmaint.errors import Code, InputError, input_error
@@ -55,16 +56,14 @@ class Outcome(Enum):
     """The new contents are in place."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recovered:
+class Recovered(Struct, frozen=True):
     """One unfinished set of writes, and what became of it."""
 
     outcome: Outcome
     paths: tuple[Path, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(Struct, frozen=True):
     """One view's contents: where they are, where the new ones wait, and where the old ones go."""
 
     path: Path
@@ -102,8 +101,7 @@ class Move:
             self.path.rename(self.new)
 
 
-@dataclass(frozen=True, slots=True)
-class Journal:
+class Journal(Struct, frozen=True):
     """What is under way, on disk."""
 
     file: Path

@@ -10,9 +10,10 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
+
+from msgspec import Struct
 
 from selfmaint.errors import Code, InputError, first_line, input_error
 
@@ -108,8 +109,7 @@ class LakeServer(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class SqliteCatalog:
+class SqliteCatalog(Struct, frozen=True):
     """A catalog in a file, which several processes of one machine may read while one writes.
 
     Attributes:

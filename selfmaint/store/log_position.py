@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+
+from datalog.copies import replace
 
 _EPOCH = 1 << 32
 """Transaction ids in the log are the lower half of those that snapshots name."""
@@ -32,8 +35,7 @@ def lsn_of(text: str) -> int:
     return (int(high, 16) << 32) | int(low, 16)
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """Which transactions a reader of the server sees.
 
     Attributes:
@@ -78,8 +80,7 @@ class Snapshot:
         return xid < self.least or (xid < self.most and xid not in self.running)
 
 
-@dataclass(frozen=True, slots=True)
-class LogPosition:
+class LogPosition(Struct, frozen=True):
     """Which transactions some contents have: those that committed before a place of the log.
 
     After the contents were computed from their sources there may be some more: those that the snapshot showed in

@@ -10,10 +10,11 @@ import shutil
 import socket
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar, Self
+
+from msgspec import Struct, field
 
 from datalog.diagnostics import Diagnostic
 from selfmaint.errors import BusyError, Code, InputError, first_line, input_error
@@ -26,8 +27,7 @@ _BEGUN = "begun"
 _STAGING = "_staging"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """The folder of a store.
 
     Attributes:
@@ -175,8 +175,7 @@ _PLAIN = re.compile(r"[^\w @.-]|^[._]|[. ]$")
 """What may not stand in the name of a folder; what begins so is hidden."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeltaPlace(Place):
+class DeltaPlace(Place, frozen=True):
     """The folder of a store of Delta tables, with a table for each view.
 
     Attributes:
@@ -217,8 +216,7 @@ class DeltaPlace(Place):
         return self.given.get(name, self.folder / plain)
 
 
-@dataclass(frozen=True, slots=True)
-class Objects:
+class Objects(Struct, frozen=True):
     """A folder in object storage that speaks the protocol of S3.
 
     Attributes:
@@ -230,8 +228,7 @@ class Objects:
     endpoint: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LakePlace(Place):
+class LakePlace(Place, frozen=True):
     """The folder of a lake.
 
     Attributes:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Generic, Protocol
 
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from datalog.copies import replace
 from selfmaint.engine.protocol import D
 from selfmaint.store.log_position import LogPosition
 
@@ -21,8 +25,7 @@ _SHOWN_DIGEST = 12
 """How much of a digest is shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(Struct, frozen=True):
     """What is said of a snapshot.
 
     Attributes:
@@ -95,8 +98,7 @@ SNAPSHOT_COLUMN = "_ducklake_internal_snapshot_id"
 """In files of rows of several snapshots, the one in which a row was added, or deleted."""
 
 
-@dataclass(frozen=True, slots=True)
-class DataFile:
+class DataFile(Struct, frozen=True):
     """A Parquet file of a table's rows.
 
     Attributes:
@@ -113,8 +115,7 @@ class DataFile:
     is_deleted_newer: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TableFiles:
+class TableFiles(Struct, frozen=True):
     """What makes up a table at a snapshot.
 
     Attributes:
@@ -233,8 +234,7 @@ class StoredTables(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
-class TableChange(Generic[D]):
+class TableChange(Struct, Generic[D], frozen=True, eq=False):
     """What a table gains and loses.
 
     Attributes:

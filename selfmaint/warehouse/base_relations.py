@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from datalog.analysis import determined
 from datalog.model import (
@@ -26,8 +27,7 @@ from datalog.syntax import show
 from selfmaint.warehouse.constraints import Reference
 
 
-@dataclass(frozen=True, slots=True)
-class BaseRelation:
+class BaseRelation(Struct, frozen=True):
     """A base relation: what is known about its columns.
 
     Attributes:

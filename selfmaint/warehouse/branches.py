@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import reduce
 
 from datalog.analysis.expression_types import expression_type
 from datalog.analysis.lossless import inside, is_lossless
 from datalog.analysis.types import common_type
+from datalog.copies import replace
 from datalog.model import (
     ANY,
     Aggregate,

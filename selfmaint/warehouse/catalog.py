@@ -8,11 +8,12 @@ body variable in the head, constants anywhere, `is not null` guards and equaliti
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from datalog.analysis import atoms_of, diagnose, validate
+from datalog.copies import replace
 from datalog.diagnostics import Code, Diagnostic, ProgramError, in_text_order
 from datalog.graphs import components
 from datalog.model import (

@@ -19,10 +19,10 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from datalog.analysis.expression_types import expression_type
 from datalog.analysis.lossless import inside, is_lossless
+from datalog.copies import replace
 from datalog.model import (
     ANY,
     Aggregate,

@@ -8,14 +8,14 @@ not null gives exactly one row, for it references a key: a subgoal that only ask
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from datalog.model import Atom, Constant, Substitution, Term, Variable, apply_atom, variables_of
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Struct, frozen=True):
     """A foreign key: the values of `columns`, where none is null, occur in `target`'s `target_columns`.
 
     Attributes:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from decimal import Decimal
 from typing import TypeAlias
 
 from datalog.analysis.expression_types import expression_type
+from datalog.copies import replace
 from datalog.evaluate import EvaluationError, evaluate_view
 from datalog.graphs import components
 from datalog.model import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
+from datalog.copies import replace
 from datalog.diagnostics import Diagnostic
 from datalog.model import (
     Aggregate,

@@ -7,6 +7,7 @@ A rule for which nothing is found may still have no rows (`X < 3, X > 4`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from datalog.diagnostics import Code as DatalogCode
 from datalog.diagnostics import ContextSpan, Diagnostic, Severity
@@ -168,9 +169,10 @@ def with_empty_views(
 def _within(view: View, program: Program, warnings: Iterable[Diagnostic]) -> list[Diagnostic]:
     """The warnings about the rules of a view."""
     rules = [rule for rule in program.rules if rule.head.predicate == view.predicate]
-    places = {rule.span for rule in rules}
-    places |= {c.span for rule in rules for c in rule.body if isinstance(c, Comparison)}
-    return [one for one in warnings if one.span is not None and one.span in places]
+    comparisons = (c for rule in rules for c in rule.body if isinstance(c, Comparison))
+    spans = (rule.span for rule in rules), (c.span for c in comparisons)
+    places = {span.place for span in chain(*spans) if span is not None}
+    return [one for one in warnings if one.span is not None and one.span.place in places]
 
 
 def _warning(view: View, about_rules: Sequence[Diagnostic]) -> Diagnostic:

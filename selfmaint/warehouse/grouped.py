@@ -20,6 +20,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from msgspec import Struct
+
 from datalog.model import (
     Aggregate,
     AggregateFunction,
@@ -43,8 +45,7 @@ SOME_ROWS = Compared(">", Aggregate(AggregateFunction.COUNT), Constant(0))
 """What holds of a group of some rows; without grouping expressions there is one of none too."""
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
+class Measure(Struct, frozen=True):
     """An aggregate that a view stores: its column, and what it is."""
 
     column: int

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from datalog.model import Variable
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.reads import reads
 
 
-@dataclass(frozen=True, slots=True)
-class Helper:
+class Helper(Struct, frozen=True):
     """A view that a store keeps so that another one can be followed.
 
     Attributes:

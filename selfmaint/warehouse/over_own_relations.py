@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
+from datalog.copies import replace
 from datalog.model import Atom, Constant, Variable, variables_of
 from selfmaint.warehouse.base_relations import BaseRelation, certain_variables
 from selfmaint.warehouse.cores import projected

@@ -14,9 +14,9 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from operator import is_
 
+from datalog.copies import replace
 from datalog.model import NUMBER, OpaqueView, Semantics, TextQuery, TextRead, Variable, ViewDefinition
 from selfmaint.warehouse.catalog import Catalog
 from selfmaint.warehouse.definitions import limited_view

@@ -31,9 +31,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice, product
 
+from msgspec import Struct
+
+from datalog.copies import replace
 from datalog.graphs import components
 from datalog.model import (
     Atom,
@@ -61,8 +64,7 @@ _Place = tuple[int, int]
 """A column of a join: which subgoal, and which position in it."""
 
 
-@dataclass(frozen=True)
-class OwnRelation:
+class OwnRelation(Struct, frozen=True):
     """A relation of a view's own: some columns of a base relation, or of a join of several.
 
     Attributes:
@@ -117,8 +119,7 @@ class OwnRelation:
                 yield self.atom(subgoals)
 
 
-@dataclass(frozen=True)
-class OwnSchema:
+class OwnSchema(Struct, frozen=True):
     """A catalog in which some views are over relations of their own, the same ones.
 
     Attributes:

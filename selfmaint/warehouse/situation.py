@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
 
+from msgspec import Struct
+
+from datalog.copies import replace
 from datalog.model import Predicate, Version
 
 
-@dataclass(frozen=True, slots=True)
-class Situation:
+class Situation(Struct, frozen=True):
     """Which relations change, and what is known besides the views.
 
     Attributes:

@@ -18,9 +18,9 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from datalog.analysis.expression_types import expression_type
+from datalog.copies import replace
 from datalog.model import (
     ANY,
     ColumnType,

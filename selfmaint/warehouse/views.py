@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from enum import Enum, unique
 from functools import cached_property
 
+from msgspec import Struct
+
+from datalog.copies import replace
 from datalog.model import (
     Atom,
     Comparison,
@@ -36,8 +39,7 @@ class Outside(Enum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
-class Limitation:
+class Limitation(Struct, frozen=True):
     """The reason for which a view's verdict is `Undecided`."""
 
     kind: Outside

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
+from datalog.copies import replace
 from datalog.model import (
     Atom,
     Column,

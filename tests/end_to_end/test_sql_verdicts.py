@@ -6,12 +6,12 @@ That the trials can fail is tried too: with answers that are spoilt, and rules t
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import selfmaint
+from datalog.copies import replace
 from datalog.sql.views import joins
 from selfmaint.api import check as checking
 from selfmaint.api import maintain as maintaining

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
 import selfmaint
+from datalog.copies import replace
 from selfmaint.api.follower import Follower, FollowOptions
 from selfmaint.api.log_source import log_of
 from selfmaint.api.warehouse_file import read_warehouse_file

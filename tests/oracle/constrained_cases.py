@@ -15,10 +15,12 @@ Dates are texts such as 2024-01-31 in rows, and ``date '2024-01-31'`` in rules.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 
 from hypothesis import strategies as st
+
+from datalog.copies import replace
 
 from .problem import Case
 from .random_rules import RuleLimits, draw_views

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from decimal import Decimal
 from random import Random
+
+from datalog.copies import replace
 
 from .aggregates import Aggregate, Asked, Relation, Schema, View
 from .random_groups import random_groups

@@ -23,8 +23,8 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 
+from msgspec import Struct, field
 from sqlglot import exp
 
 from datalog.model import TypeName
@@ -36,8 +36,7 @@ from datalog.sql.affected.plan import Aggregate, Plan, Project, Query, never_nul
 _SETS = (exp.Grouping, exp.GroupingId)
 
 
-@dataclass(frozen=True)
-class Additive:
+class Additive(Struct, frozen=True):
     """How groups follow from the rows that they gain and lose.
 
     Attributes:
@@ -90,8 +89,7 @@ def additive(query: Query, changed: Collection[str]) -> Additive | NotKeyed:
     return rows if isinstance(rows, NotKeyed) else shown.followed_by(rows)
 
 
-@dataclass
-class _Shown:
+class _Shown(Struct):
     """What the columns of a query that groups are.
 
     Attributes:

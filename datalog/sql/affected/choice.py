@@ -27,9 +27,9 @@ rows one.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count
 
+from msgspec import Struct
 from sqlglot import exp
 
 from datalog.sql.affected.demands import Demands, Link, Place
@@ -49,8 +49,7 @@ from datalog.sql.affected.plan import (
 )
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(Struct, frozen=True):
     """Which rows of an occurrence matter: those that have the values of one of its sources.
 
     Attributes:
@@ -64,8 +63,7 @@ class Step:
     sources: tuple[tuple[int | None, tuple[int, ...]], ...]
 
 
-@dataclass(frozen=True)
-class Keyed:
+class Keyed(Struct, frozen=True):
     """How a view is followed by keys.
 
     Attributes:
@@ -83,8 +81,7 @@ class Keyed:
     finds_many: bool = False
 
 
-@dataclass(frozen=True)
-class NotKeyed:
+class NotKeyed(Struct, frozen=True):
     """Why a view is not followed by keys, in words that go on "...: "."""
 
     why: str

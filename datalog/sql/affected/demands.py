@@ -20,8 +20,8 @@ Conditions of soundness. Let D be a database and V some values.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
+from msgspec import Struct, field
 from sqlglot import exp
 
 from datalog.model import ColumnType
@@ -49,8 +49,7 @@ Place = tuple[int, int]
 """An occurrence of a base relation, and the 0-based position of a column."""
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(Struct, frozen=True):
     """Rows of one occurrence that matter only if others have an equal value.
 
     Attributes:
@@ -64,8 +63,7 @@ class Link:
     target: Place
 
 
-@dataclass
-class Demands:
+class Demands(Struct):
     """The demands and links of a plan."""
 
     plan: Plan

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeAlias
 
+from msgspec import Struct, field
 from sqlglot import exp
 
+from datalog.copies import replace
 from datalog.sql.affected.names import Scope, UnknownShapeError
 from datalog.sql.affected.plan import Filter, Linked, Plan, Query, column, never_null, number_of
 from datalog.sql.views.as_written import with_parts
@@ -64,8 +65,7 @@ def _names(trees: Iterable[exp.Expr]) -> Iterator[str]:
 Ctes: TypeAlias = "Mapping[str, Closed]"
 
 
-@dataclass(frozen=True)
-class Closed:
+class Closed(Struct, frozen=True):
     """A common table expression with those that it may read, and names for its columns."""
 
     tree: exp.Expr
@@ -73,8 +73,7 @@ class Closed:
     names: tuple[str, ...]
 
 
-@dataclass
-class Inner:
+class Inner(Struct):
     """Reads expressions; their subqueries by a function that is given.
 
     Attributes:

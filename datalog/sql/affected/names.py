@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
+from msgspec import Struct, field
 from sqlglot import exp
 
+from datalog.copies import replace
 from datalog.sql.affected.plan import column, number_of
 
 Named = tuple[str, int]
@@ -17,8 +18,7 @@ class UnknownShapeError(Exception):
     """Why a query's shape is not known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """The sources of a FROM.
 
     Attributes:

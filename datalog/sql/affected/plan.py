@@ -7,18 +7,19 @@ What an expression computes does not matter here: only which columns it uses, an
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal as OneOf
 from typing import TypeAlias
 
+from msgspec import Struct
 from sqlglot import exp
 
+from datalog.copies import replace
 from datalog.graphs import components
 from datalog.model import NUMBER, ColumnType
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """What is known of a base relation.
 
     Attributes:
@@ -41,8 +42,7 @@ class Table:
         return replace(self, columns=self.columns[:-1], types=self.types[:-1])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Linked:
+class Linked(Struct, frozen=True, eq=False):
     """A subquery in an expression.
 
     Attributes:
@@ -63,8 +63,7 @@ class Linked:
     unknown: bool | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Scan:
+class Scan(Struct, frozen=True, eq=False):
     """The rows of a base relation; each occurrence of one in a query has a number."""
 
     table: Table
@@ -72,15 +71,13 @@ class Scan:
     columns: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OneRow:
+class OneRow(Struct, frozen=True, eq=False):
     """One row without columns."""
 
     columns: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Over:
+class _Over(Struct, frozen=True, eq=False):
     """An operator over one plan, whose columns it has."""
 
     input: Plan
@@ -91,16 +88,14 @@ class _Over:
         return self.input.columns
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Filter(_Over):
+class Filter(_Over, frozen=True, eq=False):
     """The rows for which all tests are true."""
 
     tests: tuple[exp.Expr, ...]
     inner: tuple[Linked, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Project(_Over):
+class Project(_Over, frozen=True, eq=False):
     """One row for each of the input's, with the items as columns; `extends`: besides the input's."""
 
     items: tuple[tuple[int, exp.Expr], ...]
@@ -114,8 +109,7 @@ class Project(_Over):
         return (*self.input.columns, *own) if self.extends else own
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Join:
+class Join(Struct, frozen=True, eq=False):
     """A join; of a semi- or anti-join the columns of the left side."""
 
     kind: OneOf["inner", "left", "full", "semi", "anti"]
@@ -132,8 +126,7 @@ class Join:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Aggregate(_Over):
+class Aggregate(_Over, frozen=True, eq=False):
     """Groups of equal values of some of the input's columns, and aggregates over each.
 
     Attributes:
@@ -154,8 +147,7 @@ class Aggregate(_Over):
         return (*self.groups, *(number for number, _ in self.items))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Windows(_Over):
+class Windows(_Over, frozen=True, eq=False):
     """The input's rows with the values of window functions."""
 
     items: tuple[tuple[int, exp.Window], ...]
@@ -167,13 +159,11 @@ class Windows(_Over):
         return (*self.input.columns, *(number for number, _ in self.items))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Distinct(_Over):
+class Distinct(_Over, frozen=True, eq=False):
     """The input's rows, each once."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Combined:
+class Combined(Struct, frozen=True, eq=False):
     """UNION, EXCEPT or INTERSECT; each column with the left and the right one that it comes from."""
 
     kind: OneOf["union", "except", "intersect"]
@@ -188,8 +178,7 @@ class Combined:
         return tuple(number for number, _, _ in self.pairs)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Limited(_Over):
+class Limited(_Over, frozen=True, eq=False):
     """Some of the input's rows, chosen by looking at all of them.
 
     Attributes:

@@ -6,14 +6,15 @@ A view definition has the shape of the query that recomputes it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import product
 from types import MappingProxyType
 from typing import Literal as OneOf
 
 import sqlglot
+from msgspec import Struct
 from sqlglot import exp
 
+from datalog.copies import replace
 from datalog.model import Negation, Predicate, TextQuery, ViewDefinition
 from datalog.sql.affected.inner import Closed, Ctes, Inner
 from datalog.sql.affected.names import Scope, UnknownShapeError, without_left_out
@@ -98,8 +99,7 @@ def _require_known(names: Iterable[str], tables: Mapping[str, Table]) -> None:
         raise UnknownShapeError(f"it reads `{missing[0]}`, which is no base relation")
 
 
-@dataclass
-class _Reading:
+class _Reading(Struct, dict=True):
     text: str
     tables: Mapping[str, Table]
     _columns: int = 0

@@ -21,8 +21,8 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from sqlglot import exp
 
 from datalog.diagnostics import ProgramError
@@ -72,8 +72,7 @@ _PLAIN = (
 """What a condition may be made of to be read as one of single rows; it is written as it was."""
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """What a query sees of one occurrence of a relation.
 
     Attributes:
@@ -175,8 +174,7 @@ def _kinds(operators: Sequence[Plan]) -> dict[int, ColumnType]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Down:
+class _Down(Struct, frozen=True):
     """Puts tests down to the rows of base relations.
 
     Attributes:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from itertools import product
 
+from msgspec import Struct, field
 from sqlglot import exp
 
 from datalog.sql.affected.inner import is_aggregate, is_generator, windowed
@@ -17,8 +17,7 @@ Number = Callable[[], int]
 """Gives each new column its number."""
 
 
-@dataclass
-class Selecting:
+class Selecting(Struct):
     """What a SELECT makes of the rows of its FROM and WHERE.
 
     Attributes:

@@ -27,8 +27,8 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from msgspec import Struct
 from sqlglot import exp
 
 from datalog.model import OpaqueView, TextQuery, TextRead
@@ -44,8 +44,7 @@ _WINDOW = "value of window "
 """What columns that stand for windows in trees begin with; no relation has such a column where this is found out."""
 
 
-@dataclass(frozen=True)
-class FirstRows:
+class FirstRows(Struct, frozen=True):
     """Which rows a view shows, if not all.
 
     Attributes:
@@ -57,8 +56,7 @@ class FirstRows:
     most: int
 
 
-@dataclass(frozen=True)
-class ShownRows:
+class ShownRows(Struct, frozen=True):
     """What a view shows of the rows of a relation.
 
     Attributes:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import assert_never
 
+from msgspec import Struct
 from sqlglot import exp
 
 from datalog.analysis.expression_types import average_type, expression_type, settled, sum_type
+from datalog.copies import replace
 from datalog.model import (
     ANY,
     Aggregate,
@@ -60,8 +61,7 @@ from datalog.sql.tables import Table
 _BOOLEAN, _BIGINT, _STRING = (ColumnType(n) for n in (TypeName.BOOLEAN, TypeName.BIGINT, TypeName.STRING))
 
 
-@dataclass(frozen=True)
-class Trees:
+class Trees(Struct, frozen=True):
     """The trees of expressions over a body.
 
     Attributes:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import TypeAlias
 
+from msgspec import Struct, field
 from sqlglot import exp
 
 from datalog.model import ColumnType, Term, TypeName, Variable
@@ -52,8 +52,7 @@ _BOOLEAN, _TINYINT, _BIGINT = (ColumnType(n) for n in (TypeName.BOOLEAN, TypeNam
 Kinds: TypeAlias = "dict[int, SqlType]"
 
 
-@dataclass(frozen=True, slots=True)
-class _Frame(Frame):
+class _Frame(Frame, frozen=True):
     """A frame in which some variables are the values of subqueries."""
 
     subqueries: Mapping[Variable, exp.Expr] = field(default_factory=dict)
@@ -93,8 +92,7 @@ Places: TypeAlias = Mapping[int, str]
 """The sources, by their aliases, that columns are read from."""
 
 
-@dataclass
-class _Making:
+class _Making(Struct):
     names: Mapping[str, str]
     types: Mapping[str, Sequence[SqlType]]
     kinds: Kinds = field(default_factory=dict)
@@ -292,8 +290,7 @@ class _Making:
         return exp.Paren(this=found), _BOOLEAN
 
 
-@dataclass(frozen=True)
-class Expressions:
+class Expressions(Struct, frozen=True):
     """Expressions over columns, read as those of a view definition and written for DuckDB.
 
     Attributes:

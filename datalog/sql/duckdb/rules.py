@@ -7,11 +7,12 @@ is read are known and nothing is computed twice.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import count
 
+from msgspec import Struct
 from sqlglot import exp
 
+from datalog.copies import replace
 from datalog.model import (
     ANY,
     Atom,
@@ -41,8 +42,7 @@ from datalog.sql.tables import Table
 Types = Mapping[Predicate, Sequence[SqlType]]
 
 
-@dataclass(frozen=True)
-class Derived:
+class Derived(Struct, frozen=True):
     """The rows that rules derive.
 
     Attributes:

@@ -15,10 +15,11 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
+from msgspec import Struct
 from sqlglot import exp
 
+from datalog.copies import replace
 from datalog.model import (
     AntiJoin,
     Atom,
@@ -49,8 +50,7 @@ from datalog.sql.views.source import UnreadableError
 _OTHERS = ("limit", "offset", "having", "group", "qualify", "laterals", "windows", "joins")
 
 
-@dataclass(frozen=True, slots=True)
-class _Barred:
+class _Barred(Struct, frozen=True):
     """The other table.
 
     Attributes:

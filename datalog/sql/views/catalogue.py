@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 
+from msgspec import Struct, field
 from sqlglot import exp
 
 from datalog.diagnostics import Code, ContextSpan
@@ -13,8 +13,7 @@ from datalog.sql.views.query import Inlined, Stored
 from datalog.sql.views.source import Problems, UnreadableError, near
 
 
-@dataclass(slots=True)
-class Named:
+class Named(Struct):
     """A view of a text.
 
     Attributes:
@@ -41,8 +40,7 @@ class Named:
     names: tuple[str, ...] | None = None
 
 
-@dataclass(slots=True)
-class Catalogue:
+class Catalogue(Struct):
     """Finds relations by name, ignoring case; a qualified name also fits by its last parts.
 
     Attributes:

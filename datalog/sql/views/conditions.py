@@ -9,11 +9,11 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 
 from sqlglot import exp
 
+from datalog.copies import replace
 from datalog.diagnostics import Code
 from datalog.evaluate.casts import rounded_to
 from datalog.model import (

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 
+from msgspec import Struct, field
 from sqlglot import exp
 
+from datalog.copies import replace
 from datalog.diagnostics import Code, Diagnostic
 from datalog.model import Declaration, ForeignKey, Span
 from datalog.sql.dialect import SPARK
@@ -16,8 +17,7 @@ from datalog.sql.views.source import Problems, Statement
 from datalog.sql.views.statement import Defined, Kind, constrained, skipped
 
 
-@dataclass
-class DeclaredTables:
+class DeclaredTables(Struct):
     """What statements behind one another say of tables.
 
     Attributes:

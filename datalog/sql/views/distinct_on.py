@@ -14,12 +14,13 @@ Both are the same where these conditions hold; else it is said what to write:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
 import sqlglot
+from msgspec import Struct
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
+from datalog.copies import replace
 from datalog.model import Aggregate, AggregateFunction, Expression, is_some
 from datalog.sql.views.as_written import parsed
 from datalog.sql.views.other_dialects import in_spark, is_distinct_on
@@ -44,8 +45,7 @@ class _OtherwiseError(Exception):
         self.node, self.hint = node, hint
 
 
-@dataclass(frozen=True, slots=True)
-class _By:
+class _By(Struct, frozen=True):
     """What is partitioned or ordered by.
 
     Attributes:

@@ -10,8 +10,7 @@ doubles beside it, of which the DISTINCT stays: such a view is better computed f
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from datalog.copies import replace
 from datalog.model import (
     Aggregate,
     AggregateFunction,

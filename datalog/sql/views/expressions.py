@@ -5,12 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from msgspec import Struct
 from sqlglot import exp
 
 from datalog.analysis.types import common_type, constant_type
+from datalog.copies import replace
 from datalog.diagnostics import Code
 from datalog.model import (
     ANY,
@@ -102,8 +103,7 @@ _DATE = ColumnType(TypeName.DATE)
 _TIMES = (ColumnType(TypeName.TIMESTAMP), ColumnType(TypeName.TIMESTAMP_NTZ))
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
+class Reader(Struct, frozen=True):
     """Reads the expressions of one query.
 
     Attributes:

@@ -19,10 +19,11 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 
+from msgspec import Struct, field
 from sqlglot import exp
 
+from datalog.copies import replace
 from datalog.model import (
     Aggregate,
     AggregateFunction,
@@ -116,8 +117,7 @@ def _by_on(select: exp.Select) -> bool:
     return True
 
 
-@dataclass(frozen=True)
-class _Side:
+class _Side(Struct, frozen=True):
     """One source.
 
     Attributes:
@@ -144,8 +144,7 @@ def _side(reader: QueryReader, tree: exp.Expr) -> _Side:
     return _Side(made, columns, known, tree.alias_or_name or "the other table")
 
 
-@dataclass
-class _Reading:
+class _Reading(Struct):
     """One SELECT.
 
     Attributes:

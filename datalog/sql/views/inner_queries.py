@@ -30,11 +30,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Literal as OneOf
 from typing import TypeAlias
 
 import sqlglot
+from msgspec import Struct, field
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
@@ -58,8 +58,7 @@ _ASKED: Mapping[TokenType, Asked] = {
 _FAILED = (sqlglot.errors.SqlglotError, RecursionError)
 
 
-@dataclass(frozen=True, slots=True)
-class Helpers:
+class Helpers(Struct, frozen=True):
     """A query over helpers.
 
     Attributes:
@@ -92,8 +91,7 @@ def replaced(
         return Helpers({}, text)
 
 
-@dataclass
-class _Replacing:
+class _Replacing(Struct, dict=True):
     text: str
     keep: Callable[[str], Split | None]
     name: Callable[[int], str]

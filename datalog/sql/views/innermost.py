@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sqlglot import exp
 
+from datalog.copies import replace
 from datalog.sql.views.query import QueryReader
 
 

@@ -14,8 +14,8 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 
+from datalog.copies import replace
 from datalog.model import (
     Aggregate,
     Condition,

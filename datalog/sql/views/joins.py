@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import product
 
+from msgspec import Struct
 from sqlglot import exp
 
+from datalog.copies import replace
 from datalog.diagnostics import Code
 from datalog.model import Atom, Compared, Condition, Declaration, Expression, Term, Variable
 from datalog.sql.views.conditions import condition, conjuncts
@@ -21,8 +22,7 @@ MOST_BLOCKS = 32
 """How many blocks a view may have: a union inside a join multiplies them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """Some sources joined: a draft without outputs, what its names mean, and conditions still to apply.
 
     Attributes:

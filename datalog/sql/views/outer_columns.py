@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from datalog.analysis.expression_types import expression_type
 from datalog.analysis.lossless import inside, is_lossless
+from datalog.copies import replace
 from datalog.evaluate import EvaluationError
 from datalog.evaluate.order import is_nan
 from datalog.evaluate.scalars import Scalars
@@ -38,8 +40,7 @@ from datalog.sql.views.scope import Draft
 from datalog.sql.views.select import with_conditions
 
 
-@dataclass(frozen=True)
-class Columns:
+class Columns(Struct, frozen=True):
     """What columns of a view with LEFT JOINs are."""
 
     its: Sides

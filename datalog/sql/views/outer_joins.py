@@ -29,10 +29,11 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
+from msgspec import Struct
 from sqlglot import exp
 
+from datalog.copies import replace
 from datalog.model import (
     Aggregate,
     ComputedColumn,
@@ -70,8 +71,7 @@ from datalog.sql.views.semi_joins import taken_out
 from datalog.sql.views.source import UnreadableError
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(Struct, frozen=True):
     """A view with outer joins.
 
     Attributes:
@@ -126,8 +126,7 @@ def _turn(select: exp.Select) -> None:
         first.set("this", kept), join.set("this", other), join.set("side", "LEFT")
 
 
-@dataclass(frozen=True)
-class _Reading:
+class _Reading(Struct, frozen=True):
     """One SELECT.
 
     Attributes:

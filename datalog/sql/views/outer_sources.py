@@ -9,11 +9,12 @@ A grouped query that is joined stands as a table of its columns, `query.n`, whic
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from datalog.analysis.lossless import inside, is_lossless
+from datalog.copies import replace
 from datalog.model import (
     ANY,
     Aggregate,

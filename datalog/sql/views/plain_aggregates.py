@@ -13,10 +13,12 @@ others hold for those, too; they are left as they are where the view shows the a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from msgspec import Struct
+
 from datalog.analysis.lossless import inside
+from datalog.copies import replace
 from datalog.model import (
     Aggregate,
     AggregateFunction,
@@ -97,8 +99,7 @@ def plain_aggregate(
             return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Words:
+class _Words(Struct, frozen=True):
     """Sums and extrema in other words."""
 
     variables: Variables

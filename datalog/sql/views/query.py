@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from msgspec import Struct, field
 from sqlglot import exp
 
+from datalog.copies import replace
 from datalog.diagnostics import Code
 from datalog.model import (
     AllOf,
@@ -35,16 +36,14 @@ from datalog.sql.views.semi_joins import once, taken_out, with_semi_join
 from datalog.sql.views.source import Problems, UnreadableError, counted
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(Struct, frozen=True):
     """A stored relation or view that a query reads rows of."""
 
     name: str
     columns: tuple[Column, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Inlined:
+class Inlined(Struct, frozen=True):
     """A query to put in place of a name.
 
     Attributes:
@@ -77,8 +76,7 @@ class Relations(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class QueryReader:
+class QueryReader(Struct, frozen=True):
     """Reads queries in one place.
 
     Attributes:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from types import MappingProxyType
 
+from msgspec import Struct, field
 from sqlglot import exp
 
 from datalog.analysis.expression_types import expression_type
+from datalog.copies import replace
 from datalog.diagnostics import Code, Diagnostic, ProgramError, Severity, in_text_order
 from datalog.model import (
     ANY,
@@ -53,8 +54,7 @@ _LONGEST_REASON = 300
 """Characters of a reason; it may quote a name as long as the text."""
 
 
-@dataclass(frozen=True, slots=True)
-class SqlViews:
+class SqlViews(Struct, frozen=True):
     """What texts of SQL define.
 
     Attributes:
@@ -112,8 +112,7 @@ def read_sql(
 _APART = "the view is kept as text, and decided by the groups of each query of the union"
 
 
-@dataclass
-class _Reading:
+class _Reading(Struct, dict=True):
     texts: Sequence[SqlText]
     given: tuple[Declaration, ...]
     unfolded: frozenset[str]

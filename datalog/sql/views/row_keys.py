@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from datalog.analysis import determined
 from datalog.model import Atom, Declaration, Expression, Literal, Term, Variable, variables_of
 
 
-@dataclass(frozen=True, slots=True)
-class RowKeys:
+class RowKeys(Struct, frozen=True):
     """Tables that are joined, each of which has a key."""
 
     atoms: tuple[Atom, ...]

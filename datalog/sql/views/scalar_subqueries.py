@@ -18,9 +18,9 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
 from itertools import count
 
+from msgspec import Struct, field
 from sqlglot import exp
 
 from datalog.sql.views.limits import parts_of
@@ -40,8 +40,7 @@ _OTHERS = (
 )
 
 
-@dataclass
-class _Joined:
+class _Joined(Struct):
     """A query to be joined.
 
     Attributes:

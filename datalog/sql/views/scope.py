@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import count
 
+from msgspec import Struct, field
 from sqlglot import exp
 
 from datalog.analysis.expression_types import expression_type
@@ -28,8 +28,7 @@ from datalog.sql.names import identifier
 from datalog.sql.views.source import Problems, near
 
 
-@dataclass(slots=True)
-class Variables:
+class Variables(Struct):
     """Makes a block's variables, named after their columns, and knows their types and which have a number."""
 
     types: dict[Variable, ColumnType] = field(default_factory=dict)
@@ -61,8 +60,7 @@ class Variables:
         return not (kind.is_open or kind.name.is_floating)
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """One table, view or subquery of a FROM.
 
     Attributes:
@@ -83,8 +81,7 @@ class Source:
         return [what for column, what in self.columns if column.casefold() == name.casefold()]
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """The sources that a query's names may refer to.
 
     Attributes:
@@ -227,8 +224,7 @@ def _listed(before: str, names: Sequence[str]) -> str | None:
     return f"{before} {shown}{', ...' if len(names) > 8 else ''}"  # noqa: PLR2004 - as many as a line holds
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """A block that is not named yet.
 
     Attributes:
@@ -259,8 +255,7 @@ class Draft:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """A query that was read.
 
     Attributes:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from sqlglot import exp
 
+from datalog.copies import replace
 from datalog.diagnostics import Code
 from datalog.model import (
     Compared,

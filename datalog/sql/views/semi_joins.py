@@ -14,10 +14,11 @@ without nulls. Then DISTINCT takes nothing away but what the subquery's several 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
+from msgspec import Struct
 from sqlglot import exp
 
+from datalog.copies import replace
 from datalog.model import Atom, Condition, block
 from datalog.rewrite import undetermined
 from datalog.rewrite.numbered import numbered
@@ -32,8 +33,7 @@ from datalog.sql.views.source import Problems
 _HINT = "join the tables, with DISTINCT if rows would repeat"
 
 
-@dataclass(frozen=True, slots=True)
-class SemiJoins:
+class SemiJoins(Struct, frozen=True):
     """The subqueries in a query's WHERE, and the query without them."""
 
     tree: exp.Select

@@ -9,11 +9,11 @@ import contextlib
 import logging
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import pairwise
 from typing import Any
 
+from msgspec import Struct, field
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
@@ -53,8 +53,7 @@ _BEHIND_NO_COMMA = frozenset(
 _EXPECTED = re.compile(r"Expect(?:ed|ing) (\S+)$")
 
 
-@dataclass(frozen=True, slots=True)
-class SqlText:
+class SqlText(Struct, frozen=True):
     """A text of SQL statements.
 
     Attributes:
@@ -104,8 +103,7 @@ def offsets(tree: exp.Expr | None) -> tuple[int, int] | None:
     return min(meta["start"] for meta in known), max(meta["end"] for meta in known) + 1
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Struct, frozen=True):
     """One statement: its tree, its text and its place."""
 
     tree: exp.Expr
@@ -310,8 +308,7 @@ class UnreadableError(Exception):
     """A part of a query that cannot be read; why is among the problems already."""
 
 
-@dataclass(slots=True)
-class Problems:
+class Problems(Struct):
     """Diagnostics about one text; shared by everything that reads a part of it.
 
     Attributes:

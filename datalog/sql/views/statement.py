@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from enum import Enum, unique
 
+from msgspec import Struct, field
 from sqlglot import exp, tokenize
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import TokenType
 
+from datalog.copies import replace
 from datalog.diagnostics import Code, Diagnostic, Severity
 from datalog.model import (
     ANY,
@@ -128,8 +129,7 @@ def _collation(text: str | None) -> str | None:
     return None if found is None else found[1]
 
 
-@dataclass(slots=True)
-class _Constraints:
+class _Constraints(Struct):
     key: tuple[str, ...] | None = None
     unique: list[tuple[str, ...]] = field(default_factory=list)
     foreign: list[tuple[tuple[str, ...], exp.Reference, exp.Expr]] = field(default_factory=list)
@@ -254,8 +254,7 @@ class Kind(Enum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
-class Defined:
+class Defined(Struct, frozen=True):
     """A statement and what it defines.
 
     Attributes:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 
+from msgspec import Struct, field
 from sqlglot import exp
 
+from datalog.copies import replace
 from datalog.diagnostics import Code
 from datalog.model import Variable
 from datalog.sql.views.catalogue import Catalogue, Named
@@ -51,8 +52,7 @@ def report_unknown(tree: exp.Expr, catalogue: Catalogue, problems: Problems) -> 
     return _Names(catalogue, problems).query(tree)
 
 
-@dataclass(frozen=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """What names mean at a place.
 
     Attributes:
@@ -69,8 +69,7 @@ class _Place:
         return (source for scope in self.scope.outwards() for source in scope.sources)
 
 
-@dataclass(frozen=True)
-class _Names:
+class _Names(Struct, frozen=True):
     """One query.
 
     Attributes:

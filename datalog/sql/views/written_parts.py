@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import sqlglot
+from msgspec import Struct
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
@@ -28,8 +28,7 @@ _JOINING = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
+class Split(Struct, frozen=True):
     """A query in two.
 
     Attributes:
@@ -236,8 +235,7 @@ def place_of(column: exp.Column) -> tuple[int, int]:
     return parts[0].meta["start"], parts[-1].meta["end"] + 1
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """What FROM reads, with the places of its text.
 
     Attributes:

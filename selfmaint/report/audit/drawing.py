@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from selfmaint.api.audit import AuditReport
 from selfmaint.audit.example import word
@@ -16,8 +16,7 @@ _LONGEST = 30
 """Longer names are cut in the drawing; the whole name is in the tooltip."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Box:
+class _Box(Struct, frozen=True):
     x: int
     y: int
 

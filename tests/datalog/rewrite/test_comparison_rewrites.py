@@ -6,7 +6,6 @@ Oracle: the meaning of the program as it was, by definition (`sql_programs.meani
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from datalog.copies import replace
 from datalog.evaluate import evaluate
 from datalog.model import (
     Atom,

@@ -13,7 +13,6 @@ Oracles:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain, product
 from random import Random
 from typing import TypeAlias
@@ -23,6 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from datalog.containment import contained_in, mappings, minimise, union_contained_in
+from datalog.copies import replace
 from datalog.evaluate import evaluate
 from datalog.model import (
     Atom,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from datalog.copies import replace
 from datalog.diagnostics import Diagnostic
 from datalog.model import Predicate, Row, Version
 from selfmaint.api.check import check

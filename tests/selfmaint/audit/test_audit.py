@@ -15,7 +15,6 @@ from __future__ import annotations
 import datetime as dt
 import math
 from contextlib import suppress
-from dataclasses import replace
 from decimal import Decimal
 from random import Random
 from typing import Any
@@ -25,6 +24,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from datalog.budget import BudgetSpentError, limit
+from datalog.copies import replace
 from datalog.evaluate import Evaluator
 from datalog.model import Predicate, Program, Value, Version
 from selfmaint.audit.candidates import Candidates

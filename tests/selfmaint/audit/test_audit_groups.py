@@ -6,11 +6,11 @@ Where the audit says "always" of a view, all databases that explain what is know
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 
 import pytest
 
+from datalog.copies import replace
 from datalog.syntax import parse_program
 from selfmaint.api.programs import catalog_of
 from selfmaint.audit.changes import ANYTHING, Change, Kind

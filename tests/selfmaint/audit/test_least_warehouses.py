@@ -9,12 +9,12 @@ them in which it is.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 from random import Random
 
 import pytest
 
+from datalog.copies import replace
 from datalog.evaluate import Evaluator
 from datalog.model import Atom, Negation, Program, Rule, Variable, Version
 from selfmaint.api.programs import catalog_of

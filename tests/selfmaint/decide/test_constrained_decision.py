@@ -14,7 +14,6 @@ import datetime as dt
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from itertools import product
 from random import Random
@@ -25,6 +24,7 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
+from datalog.copies import replace
 from selfmaint.api.validate import require_possible
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.conformance.cases import Case as Recorded

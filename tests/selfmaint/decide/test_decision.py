@@ -16,7 +16,6 @@ Oracles:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import product
 from random import Random
 from typing import Any, NamedTuple, TypeAlias
@@ -26,6 +25,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from datalog import model
+from datalog.copies import replace
 from datalog.evaluate import evaluate
 from datalog.model import ColumnType, Constant, Literal, Predicate, Program, Row, Term, TypeName
 from selfmaint.api.explain import explain

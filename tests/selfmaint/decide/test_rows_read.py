@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from datalog.copies import replace
 from datalog.model import OpaqueView, Predicate, Row, TextQuery, Version
 from datalog.sql.views import read_sql
 from datalog.sql.views.catalogue import Catalogue

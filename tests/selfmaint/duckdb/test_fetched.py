@@ -7,13 +7,13 @@ programs, one after the other, over the same relations, which are computed when 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from datalog.copies import replace
 from datalog.model import Atom, ColumnType, Predicate, Program, TypeName, Variable
 from datalog.sql.duckdb import relations as sql
 from datalog.syntax import parse_program

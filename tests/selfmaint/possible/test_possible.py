@@ -7,13 +7,13 @@ the oracle wherever it is exact, and shares no code with it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from random import Random
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from datalog.copies import replace
 from selfmaint.conformance.cases import Case as Recorded
 from selfmaint.conformance.run import run_case
 from selfmaint.duckdb import DuckEngine

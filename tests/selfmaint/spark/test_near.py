@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import replace
 from random import Random
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from datalog.copies import replace
 from datalog.model import ColumnType, Predicate, TypeName
 from datalog.sql.views import SqlText, read_sql
 from datalog.syntax import parse_program

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
+from datalog.copies import replace
 from datalog.model import ANY
 from datalog.sql.affected import UnknownShapeError, seen, selection
 from datalog.syntax import show
