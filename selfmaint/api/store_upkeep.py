@@ -213,16 +213,17 @@ def compact(
 
 
 def compact_if_due(open_: OpenStore, progress: Callable[[str], None]) -> None:
-    """Compacts the store where a table has many files or deleted rows.
+    """Compacts the tables of the store that have many files or deleted rows.
 
     Who writes meanwhile goes first: then it is left to the next time.
     """
-    if not open_.store.is_due():
+    tables = open_.store.due()
+    if not tables:
         return
     progress("compacting the store")
     try:
         with changing(open_, "compact"):
-            open_.store.compact(KEPT_DAYS)
+            open_.store.compact(KEPT_DAYS, tables)
         open_.version = open_.store.catalog.newest()
     except SelfmaintError as error:
         _LOG.warning("the store is not compacted: %s", error)

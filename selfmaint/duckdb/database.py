@@ -57,6 +57,7 @@ class Database:
         config: dict[str, Any] = {
             **UNCHECKED,
             "preserve_insertion_order": "false",
+            "python_enable_replacements": "false",
             "temp_directory": str(folder),
             **(settings or {}),
         }

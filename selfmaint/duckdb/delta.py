@@ -307,12 +307,12 @@ class DeltaTables:
 
     # ------------------------------------------------------------------------------------------- upkeep
 
-    def is_due(self) -> bool:
+    def due(self) -> frozenset[str]:
         """See `Store`."""
         last = self.catalog.last()
-        return any(len(self.catalog.sizes(n, v)) > _MOST_FILES for n, v in last.versions.items())
+        return frozenset(n for n, v in last.versions.items() if len(self.catalog.sizes(n, v)) > _MOST_FILES)
 
-    def compact(self, keep_days: float | None) -> None:
+    def compact(self, keep_days: float | None, tables: Collection[str] | None = None) -> None:
         """See `Store`. Before files go, the journal says which snapshots it was that had them."""
         before = self.catalog.last()
         oldest = self.catalog.kept_since(keep_days)
@@ -324,7 +324,7 @@ class DeltaTables:
             self.catalog.append(before, after)
             before = after
         with failures(self.place, "cannot be compacted"):
-            for name in before.versions:
+            for name in before.versions if tables is None else before.versions.keys() & tables:
                 table = delta_table(self.place.table(name))
                 table.optimize.compact()
                 if keep_days is not None:

@@ -172,14 +172,14 @@ class Lake:
         """See `Store`."""
         return _undone(self, version, said)
 
-    def is_due(self) -> bool:
+    def due(self) -> frozenset[str]:
         """See `Store`."""
-        files, share = self.catalog.worst(FEWEST_DELETED)
-        return files > MOST_FILES or share > REWRITE_SHARE
+        worn = self.catalog.worn(MOST_FILES, REWRITE_SHARE, FEWEST_DELETED)
+        return worn & self.catalog.tables(self.catalog.newest())
 
-    def compact(self, keep_days: float | None) -> None:
+    def compact(self, keep_days: float | None, tables: Collection[str] | None = None) -> None:
         """See `Store`."""
-        _compacted(self, keep_days)
+        _compacted(self, keep_days, tables)
 
     def _delete(self, table: str, stored: TableFiles, lost: Relation, change: Change) -> None:
         """Deletes from a table as many copies of each row as there are to be lost.
@@ -339,7 +339,9 @@ def _name(table: str, hidden: Collection[str]) -> str:
 REWRITE_SHARE = 0.1
 """A file of which a larger share of the rows is deleted is written anew."""
 
-FEWEST_DELETED = 1_000
+_OF = f"'{_LAKE}', ?, schema => ?"
+
+FEWEST_DELETED = 10_000
 """Fewer deleted rows are no reason to compact a table after a commit."""
 
 MOST_FILES = 100
@@ -373,23 +375,18 @@ def _undone(lake: Lake, version: int, said: Commit) -> int:
     return lake.commit(changes, Commit(said.kind, said.update, said.positions, sizes), after=now).version
 
 
-def _compacted(lake: Lake, keep_days: float | None) -> None:
-    """Writes files with many deleted rows anew, puts small ones together; who calls it holds the place's lock.
-
-    Args:
-        lake: the lake.
-        keep_days: older snapshots are let go of, and files that only these had; None keeps all.
-
-    Raises:
-        InputError: SM405.
-    """
+def _compacted(lake: Lake, keep_days: float | None, only: Collection[str] | None) -> None:
+    """Writes files with many deleted rows anew, puts small ones together; who calls it holds the place's lock."""
     version = lake.catalog.newest()
-    tables, hidden = sorted(lake.catalog.tables(version)), lake.catalog.hidden(version)
+    tables, hidden = lake.catalog.tables(version), lake.catalog.hidden(version)
     with _attached(lake.database, lake.place, "written to") as run:
-        for name in tables:
-            rewrite = "CALL ducklake_rewrite_data_files('lake', ?, schema => ?, delete_threshold => ?)"
-            run(rewrite, [name, HELPERS if name in hidden else "main", REWRITE_SHARE])
-        run("CALL ducklake_merge_adjacent_files('lake')")
+        for name in sorted(tables if only is None else tables.intersection(only)):
+            its = [name, HELPERS if name in hidden else "main"]
+            run(f"CALL ducklake_rewrite_data_files({_OF}, delete_threshold => ?)", [*its, REWRITE_SHARE])
+            if only is not None:
+                run(f"CALL ducklake_merge_adjacent_files({_OF})", its)
+        if only is None:
+            run("CALL ducklake_merge_adjacent_files('lake')")
         if keep_days is not None:
             age = int(keep_days * 86_400_000_000)
             run("CALL ducklake_expire_snapshots('lake', older_than => now() - to_microseconds(?))", [age])

@@ -132,12 +132,12 @@ class Store(Protocol):
         """
         ...
 
-    def is_due(self) -> bool:
-        """Whether it should be compacted."""
+    def due(self) -> frozenset[str]:
+        """The tables that should be compacted."""
         ...
 
-    def compact(self, keep_days: float | None) -> None:
-        """Puts files together, and lets go of snapshots that are older than some days; None keeps all.
+    def compact(self, keep_days: float | None, tables: Collection[str] | None = None) -> None:
+        """Puts files together, of all tables or some, and lets go of snapshots older than some days; None keeps all.
 
         Raises:
             InputError: SM405.

@@ -179,18 +179,22 @@ class LakeCatalog:
             )
         return Occupied(*(int(number or 0) for number in found))
 
-    def worst(self, fewest: int) -> tuple[int, float]:
-        """The largest number of files of a table, and the largest share of deleted rows where they are not few."""
+    def worn(self, files: int, share: float, fewest: int) -> frozenset[str]:
+        """The tables of more files than that, or of which a larger share of rows is deleted, and these are not few."""
         with self._server.reading() as run:
             rows = run(
-                """SELECT count(*), sum(f.record_count), sum(d.gone) FROM ducklake_data_file f LEFT JOIN
-                (SELECT data_file_id, sum(delete_count) AS gone FROM ducklake_delete_file
+                """SELECT min(t.table_name), count(*), sum(f.record_count), sum(coalesce(d.gone, 0))
+                FROM ducklake_data_file f JOIN ducklake_table t ON t.table_id = f.table_id AND t.end_snapshot IS NULL
+                LEFT JOIN (SELECT data_file_id, sum(delete_count) AS gone FROM ducklake_delete_file
                 WHERE end_snapshot IS NULL GROUP BY 1) d USING (data_file_id)
                 WHERE f.end_snapshot IS NULL GROUP BY f.table_id""",
                 {},
             )
-        shares = [gone / number for _, number, gone in rows if number and (gone or 0) >= fewest]
-        return max((files for files, _, _ in rows), default=0), max(shares, default=0.0)
+        return frozenset(
+            name
+            for name, of, number, gone in rows
+            if of > files or (gone >= fewest and gone > share * number)
+        )
 
 
 def _listed(schemas: Sequence[str]) -> str:
