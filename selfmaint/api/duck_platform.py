@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,11 +66,11 @@ class DuckPlatform(Struct, frozen=True):
         return self.engine.keep(rows)
 
     def answered(
-        self, query: str, views: Mapping[str, TableFiles | Relation]
+        self, query: str, views: Mapping[str, TableFiles | Relation], bases: Collection[str]
     ) -> AbstractContextManager[pa.RecordBatchReader]:
         from selfmaint.duckdb.query import answered  # noqa: PLC0415 - only where there is a query
 
-        return answered(query, views, self.engine.database.settings)
+        return answered(query, views, bases, self.engine.database.settings)
 
     def fit_rows(self, rows: Relation | ArrowStream, columns: Columns) -> Relation:
         database = self.engine.database

@@ -10,7 +10,7 @@ again where DuckDB refuses something (SM502).
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -97,9 +97,9 @@ class Platform(Protocol[D]):
         ...
 
     def answered(
-        self, query: str, views: Mapping[str, TableFiles | D]
+        self, query: str, views: Mapping[str, TableFiles | D], bases: Collection[str]
     ) -> AbstractContextManager[pa.RecordBatchReader]:
-        """What a query gives that reads nothing but some views.
+        """What a query gives that reads nothing but some views; `bases` are relations of which nothing is kept.
 
         Raises:
             InputError: SM102 it reads something else; SM108 it is no SELECT, or cannot be run. So may reading the rows.

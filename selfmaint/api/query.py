@@ -35,7 +35,7 @@ def answered(
     if name in views:
         quote = "`" if warehouse.engine.name == "spark" else '"'
         sql = f"SELECT * FROM {quote}{name.replace(quote, quote * 2)}{quote}"  # noqa: S608 - quoted
-    with platform_of(warehouse.engine).answered(sql, views) as reader:
+    with platform_of(warehouse.engine).answered(sql, views, warehouse.catalog.relations) as reader:
         yield reader
 
 

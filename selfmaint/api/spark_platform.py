@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -82,9 +82,9 @@ class SparkPlatform(Struct, frozen=True):
         return parquet(store.database, data_files(folder), "the rows")
 
     def answered(
-        self, query: str, views: Mapping[str, TableFiles | DataFrame]
+        self, query: str, views: Mapping[str, TableFiles | DataFrame], bases: Collection[str]
     ) -> AbstractContextManager[pa.RecordBatchReader]:
-        return answered(self.engine.spark, query, views)
+        return answered(self.engine.spark, query, views, bases)
 
     def fit_rows(self, rows: DataFrame | ArrowStream, columns: Columns) -> DataFrame:
         if not isinstance(rows, DataFrame):

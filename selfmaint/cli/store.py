@@ -108,6 +108,8 @@ def _filled(given: Namespace, views: Collection[str] | None, keep: Collection[st
     table = Table("table", "rows", "from")
     for name, rows in sizes.items():
         table.add_row(cell(name), f"{rows:,}", cell(str(origins.get(name, "its sources"))))
+    for name in keep:
+        table.add_row(cell(name), "as before", "the store")
     print_text(table)
     return 0
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -22,7 +22,7 @@ from selfmaint.duckdb.relation import Relation
 from selfmaint.duckdb.store import files_query, literal, named, quoted
 from selfmaint.errors import Code, InputError, QueryError, input_error
 from selfmaint.store.stored_tables import TableFiles
-from selfmaint.warehouse.near import near_miss
+from selfmaint.warehouse.near import no_view
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,7 +38,10 @@ _NO_FILE = "file system operations are disabled"
 
 @contextlib.contextmanager
 def answered(
-    query: str, views: Mapping[str, TableFiles | Relation], settings: Mapping[str, str | int] | None
+    query: str,
+    views: Mapping[str, TableFiles | Relation],
+    bases: Collection[str],
+    settings: Mapping[str, str | int] | None,
 ) -> Iterator[pa.RecordBatchReader]:
     """What one SELECT gives, in its order, some rows at a time.
 
@@ -60,7 +63,7 @@ def answered(
             str(failure)
         ):  # a reader of Arrow passes on as such what DuckDB says; this is another one
             raise
-        raise _refused(failure, query, views, files) from failure
+        raise _refused(failure, query, views, bases, files) from failure
 
 
 def _files(table: TableFiles | Relation) -> list[str]:
@@ -92,8 +95,7 @@ def _shut(database: Database, files: list[str]) -> None:
     """Leaves the database nothing but some files to read; it stays so."""
     paths = ", ".join(literal(path) for file in files for path in {file, escaped(file)})
     database.run(f"SET allowed_paths = [{paths}]")
-    for setting in ("python_enable_replacements", "enable_external_access"):
-        database.run(f"SET {setting} = false")
+    database.run("SET enable_external_access = false")
     database.lock()
 
 
@@ -101,6 +103,7 @@ def _refused(
     failure: Exception,
     query: str,
     views: Mapping[str, TableFiles | Relation],
+    bases: Collection[str],
     files: Mapping[str, Mark | None],
 ) -> InputError:
     """What is wrong with a query, with its place."""
@@ -112,8 +115,7 @@ def _refused(
     unknown = _UNKNOWN.match(said)
     code, hint = Code.QUERY, None
     if unknown is not None:
-        code, message = Code.UNKNOWN_RELATION, f"`{unknown[1]}` is no view of this warehouse"
-        hint = near_miss(unknown[1], views, "view")
+        code, (message, hint) = Code.UNKNOWN_RELATION, no_view(unknown[1], views, bases)
     else:
         text = _PLACE.sub("", said).strip()
         message = "DuckDB refuses the query: " + _KIND.sub("", text).replace("\n", " ").rstrip(".")

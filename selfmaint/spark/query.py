@@ -7,7 +7,7 @@ nothing but the views.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException, ParseException, PySparkException
@@ -19,7 +19,7 @@ from selfmaint.spark.tables import quoted, stored_rows
 from selfmaint.spark.text_plans import refused_when_parsed
 from selfmaint.spark.text_views import read_by
 from selfmaint.store.stored_tables import TableFiles
-from selfmaint.warehouse.near import near_miss
+from selfmaint.warehouse.near import no_view
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def answered(
-    spark: SparkSession, query: str, views: Mapping[str, TableFiles | DataFrame]
+    spark: SparkSession, query: str, views: Mapping[str, TableFiles | DataFrame], bases: Collection[str]
 ) -> Iterator[pa.RecordBatchReader]:
     """What one SELECT gives, in its order; all rows are here at once.
 
@@ -43,12 +43,12 @@ def answered(
                 rows.createTempView(quoted(name))
                 made.append(name)
         found = spark.sql(query)
-        _require_views(found, made, views)
+        _require_views(found, made, views, bases)
         with translated():
             rows = found.toArrow()
         yield _in_utc(rows).to_reader()
     except PySparkException as failure:
-        raise _refused(failure, views) from failure
+        raise _refused(failure, views, bases) from failure
     finally:
         for name in made:
             spark.catalog.dropTempView(name)
@@ -74,19 +74,19 @@ def _require_allowed(spark: SparkSession, query: str) -> None:
         raise input_error(Code.QUERY, message, "the views are only read here", "nothing was run")
 
 
-def _require_views(found: DataFrame, made: list[str], views: Mapping[str, object]) -> None:
+def _require_views(
+    found: DataFrame, made: list[str], views: Mapping[str, object], bases: Collection[str]
+) -> None:
     """Refuses a plan that reads anything but the views."""
     known = {name.casefold() for name in made}
     for name, is_view in read_by(found):
         if not is_view or name.casefold() not in known:
-            message = f"the query reads `{name}`, which is no view of this warehouse"
-            raise input_error(Code.UNKNOWN_RELATION, message, near_miss(name, views, "view"))
+            raise input_error(Code.UNKNOWN_RELATION, *no_view(name, views, bases))
 
 
-def _refused(failure: PySparkException, views: Mapping[str, object]) -> InputError:
+def _refused(failure: PySparkException, views: Mapping[str, object], bases: Collection[str]) -> InputError:
     if failure.getCondition() == "TABLE_OR_VIEW_NOT_FOUND":
         name = (failure.getMessageParameters() or {}).get("relationName", "").replace("`", "")
-        message = f"`{name}` is no view of this warehouse"
-        return input_error(Code.UNKNOWN_RELATION, message, near_miss(name, views, "view"))
+        return input_error(Code.UNKNOWN_RELATION, *no_view(name, views, bases))
     what = "refuses" if isinstance(failure, AnalysisException | ParseException) else "fails at"
     return input_error(Code.QUERY, f"Spark {what} the query: {first_line(failure)}")

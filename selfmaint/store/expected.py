@@ -119,7 +119,7 @@ def type_difference(contents: str, column: str, stored: StoredType, declared: Co
         hint = f"store it as `{declared}`, by a cast (in pandas `.astype('Int64')`)"
     elif stored.name.is_floating and not declared.name.is_floating:
         hint = f"store it as `{declared}`, by a cast, or declare `{column}` as `{shown}`, but no key and no money"
-    elif stored.family == declared.family:
+    elif fits(declared, stored):
         hint = f"declare `{column}` as `{shown}`, which is wider, or store it as `{declared}`"
     else:
         hint = f"declare `{column}` as `{shown}`, or store it as `{declared}`"

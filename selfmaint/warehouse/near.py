@@ -25,6 +25,19 @@ def near_miss(name: str, known: Iterable[str], kind: str) -> str:
     return f"there are these: {shown}" + (", ..." if len(names) > SHOWN else "")
 
 
+def no_view(name: str, views: Iterable[str], bases: Iterable[str]) -> tuple[str, str]:
+    """What to say of a name that is read and is no view, and a hint.
+
+    >>> no_view("Orders", ["order_list"], ["orders"])
+    ('`Orders` is a base relation, of which nothing is kept here', 'query the views: `order_list`')
+    """
+    names = sorted(views)
+    if name.casefold() in {base.casefold() for base in bases}:
+        shown = ", ".join(f"`{n}`" for n in names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
+        return f"`{name}` is a base relation, of which nothing is kept here", f"query the views: {shown}"
+    return f"`{name}` is no view of this warehouse", near_miss(name, names, "view")
+
+
 def require_known(names: Iterable[str], known: Iterable[str], kind: str) -> None:
     """Refuses names that are not known.
 

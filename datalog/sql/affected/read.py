@@ -278,7 +278,7 @@ class _Reading(Struct, dict=True):
             _require(tree, {"this", "alias"})
             found, name = self._table(tree.name, ctes), (tree.alias or tree.name).casefold()
         else:
-            raise UnknownShapeError(f"it reads from a {type(tree).__name__.lower()}")
+            raise UnknownShapeError(f"it reads from neither table nor query: `{text(tree)[:40]}`")
         names = renamed or tuple(one for one, _ in found.outputs)
         if len(names) != len(found.outputs):
             raise UnknownShapeError(f"`{name}` has another number of columns than names")

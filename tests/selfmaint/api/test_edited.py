@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -92,7 +93,9 @@ def test_spaces_comments_and_columns_that_are_not_read_are_no_edit() -> None:
 def test_another_text_of_the_same_rows_is_kept_when_it_is_said() -> None:
     edit("n > 1", "n >= 2")
     assert run("check", "w.toml", "--update", "r.csv").status == 2
-    assert run("import", "w.toml", "--keep", "over_g").status == 0
+    kept = run("import", "w.toml", "--keep", "over_g")
+    assert kept.status == 0, kept
+    assert "over_g as before the store" in re.sub(r"[\s│]+", " ", kept.stdout)
     assert maintain("4,y,9", "--verify").status == 0
     unknown = run("import", "w.toml", "--keep", "over_h")
     assert "`over_h` is no view" in unknown.stderr

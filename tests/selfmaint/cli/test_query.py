@@ -304,6 +304,12 @@ def test_the_place_of_what_is_wrong(still: Shop, sql: str, place: tuple[int, int
     assert "^" in shown
 
 
+def test_of_a_base_relation_it_is_said_that_nothing_of_it_is_kept(still: Shop) -> None:
+    (found,) = json.loads(still.command("query", "select * from Sale", "--format", "json").stderr)["errors"]
+    assert found["message"] == "`Sale` is a base relation, of which nothing is kept here"
+    assert found["hint"].startswith("query the views: `")
+
+
 def test_what_runs_in_the_same_process_is_not_seen() -> None:
     mine = pa.table({"x": [1]})
     warehouse = selfmaint.build("v(X) :- r(X).", {"v": mine}, engine="duckdb")

@@ -90,6 +90,7 @@ def test_every_type_as_duckdb_has_it(spark: SparkSession, tmp_path: Path, zone: 
         ("select java_method('java.lang.System', 'exit', 1) from lines", Code.QUERY),
         ("select * from parquet.`{folder}/base/sale.parquet`", Code.QUERY),
         ("select * from linez", Code.UNKNOWN_RELATION),
+        ("select * from sale", Code.UNKNOWN_RELATION),
         ("select * from mine_alone", Code.UNKNOWN_RELATION),
     ],
 )
