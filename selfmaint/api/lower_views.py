@@ -14,6 +14,8 @@ Conditions of soundness:
 3. A key, or that there is no null, is told by its query or seen in all of its rows, before the update and after it:
    these are the table's, whatever the database.
 4. The contents of each view are kept in the same form, whether it is over a view or a table.
+
+Views that read no relation at all, such as VALUES, count as well: over their rules others would be unions.
 """
 
 from __future__ import annotations
@@ -106,15 +108,18 @@ def with_lower_views(
     there = with_enough(other.decision.knowledge(other.engine, facts, situation), every)
     alone = check(there, every)
     for name, verdict in of_unions(other.catalog, alone).items():
+        names, left = sorted(below[name] & tables.keys()), found[name]
         if isinstance(verdict, SelfMaintainable):
             told = {part.name: alone[part.name] for part in wanted[name]}
-            names = sorted(below[name] & tables.keys())
             remarks = [
                 f"`{one}` {'changes as is known' if one in changes else 'stays as it is'}" for one in names
             ]
             change = partial(_change, other.catalog, there, name, told)
             semantics = catalog.view(name).semantics
             found[name] = SelfMaintainable(name, (*verdict.remarks, *remarks), semantics, delta=change)
+        elif isinstance(left, Undecided):
+            as_tables = ", ".join(f"`{one}`" for one in names)
+            found[name] = left.because_of(f"over {as_tables} as given: {verdict.because.splitlines()[0]}")
     return found
 
 
@@ -149,7 +154,10 @@ def _states(
     below, changed = reads(catalog), situation.inserted | situation.deleted
     found: list[_State[D]] = []
     for view in catalog.views:
-        if view.name not in asked or not _is_alone(catalog, view) or not _has_one_result(catalog, view):
+        is_fixed = not below[view.name] and not view.is_counted
+        if view.name not in asked or not (is_fixed or _is_alone(catalog, view)):
+            continue
+        if not _has_one_result(catalog, view):
             continue
         verdict = verdicts.get(view.name)
         if below[view.name].isdisjoint(changed):

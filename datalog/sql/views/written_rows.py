@@ -3,7 +3,8 @@
     VALUES (1, 'a'), (2, 'b')     SELECT 1 AS col1, 'a' AS col2 UNION ALL SELECT 2, 'b'
 
 What reads a query knows these. They are the same where each column has values that are written alike: else Spark finds
-a type for a column of VALUES by other rules than for one of UNION ALL, and VALUES stay as they are.
+a type for a column of VALUES by other rules than for one of UNION ALL, and VALUES stay as they are. Where they are all
+that a query is, and plainly differ, it says so: UNION, after which no row stands twice.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def queries_of_values(node: exp.Expr) -> exp.Expr:
     >>> from sqlglot import parse_one
     >>> tree = parse_one("select * from values (1, 'a'), (2, null) as t(x, y)", read="spark")
     >>> queries_of_values(tree.find(exp.Values)).sql("spark")
-    "(SELECT 1 AS `x`, 'a' AS `y` UNION ALL SELECT 2, NULL) AS t"
+    "(SELECT 1 AS `x`, 'a' AS `y` UNION SELECT 2, NULL) AS t"
     """
     rows = [one.expressions if isinstance(one, exp.Tuple) else [one] for one in node.expressions]
     alias = node.args.get("alias")
@@ -47,12 +48,42 @@ def queries_of_values(node: exp.Expr) -> exp.Expr:
             exp.alias_(v, name, quoted=True, copy=False) for v, name in zip(first, columns, strict=True)
         ]
     )
+    differ = _is_whole(node) and any(_differ(column) for column in zip(*rows, strict=True))
     for row in others:
-        found = exp.Union(this=found, expression=exp.Select(expressions=list(row)), distinct=False)
+        found = exp.Union(this=found, expression=exp.Select(expressions=list(row)), distinct=differ)
     if not isinstance(node.parent, exp.From | exp.Join | exp.Lateral):
         return found
     table = None if alias is None or alias.this is None else exp.TableAlias(this=alias.this)
     return exp.Subquery(this=found, alias=table)
+
+
+def _is_whole(node: exp.Expr) -> bool:
+    """Whether a query is all columns of some VALUES, or these themselves."""
+    if node.parent is None:
+        return True
+    query = node.parent.parent if isinstance(node.parent, exp.From) else None
+    if not isinstance(query, exp.Select) or query.parent is not None:
+        return False
+    parts = {name for name, part in query.args.items() if part} - {"from_", "expressions", "kind"}
+    return not parts and [type(one) for one in query.expressions] == [exp.Star]
+
+
+def _differ(values: tuple[exp.Expr, ...]) -> bool:
+    """Whether no two values of a column are equal, as far as it is plain."""
+    found = [_plain(one) for one in values]
+    return None not in found and len(set(found)) == len(found)
+
+
+def _plain(value: exp.Expr) -> int | str | None:
+    match value:
+        case exp.Neg(this=exp.Literal(is_string=False) as number) if number.is_int:
+            return -int(number.name)
+        case exp.Literal() if value.is_string:
+            return None if "\\" in value.name else value.name
+        case exp.Literal() if value.is_int:
+            return int(value.name)
+        case _:
+            return None
 
 
 def _are_alike(values: tuple[exp.Expr, ...]) -> bool:

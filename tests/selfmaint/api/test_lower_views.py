@@ -29,6 +29,7 @@ BELOW = {
     "unknown": "select id, name, city from customer union all select -1, 'n/a', null",
     "ranked": "select id, name, row_number() over (order by id) as city from customer",
     "written": "select 1 as id, 'one' as name, 7 as city union all select 2, 'two', null",
+    "values": "select * from (values (1, 'one', 7), (2, 'two', null), (3, 'one', 8)) as t(id, name, city)",
     "a double": "select id, name, cast(city as double) as city from customer union all select -1, 'n/a', null",
     "rolled": "select city as id, max(name) as name, count(*) as city from customer group by rollup(city)",
 }

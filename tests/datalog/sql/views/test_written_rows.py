@@ -11,8 +11,16 @@ from datalog.sql.views.written_rows import MOST, with_queries
 @pytest.mark.parametrize(
     ("text", "made"),
     [
-        ("values (1, 'a'), (2, 'b')", "SELECT 1 AS `col1`, 'a' AS `col2` UNION ALL SELECT 2, 'b'"),
-        ("select * from values 1, -2", "SELECT * FROM (SELECT 1 AS `col1` UNION ALL SELECT -2)"),
+        ("values (1, 'a'), (2, 'b')", "SELECT 1 AS `col1`, 'a' AS `col2` UNION SELECT 2, 'b'"),
+        ("select * from values 1, 1", "SELECT * FROM (SELECT 1 AS `col1` UNION ALL SELECT 1)"),
+        (
+            "select * from values ('a', 1), ('\\\\x62', 1), ('b', 1)",
+            (
+                "SELECT * FROM (SELECT 'a' AS `col1`, 1 AS `col2` UNION ALL SELECT '\\\\x62', 1 "
+                "UNION ALL SELECT 'b', 1)"
+            ),
+        ),
+        ("select * from values 1, -2", "SELECT * FROM (SELECT 1 AS `col1` UNION SELECT -2)"),
         (
             "with m(x) as (values (true), (null)) select x from m",
             (
