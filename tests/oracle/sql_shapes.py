@@ -136,7 +136,7 @@ def _full(random: Random) -> str:
     where, having = random.choice(["", " where c > 1"]), random.choice(["", " having count(*) > 1"])
     of = f"select {left} as k, count(*) as n, sum(c) as t, max(a) as x from r{where} group by {left}"
     to = f"select {right} as k, count(*) as m, min(f) as y from s group by {right}{having}"
-    its = ["p.n", "coalesce(q.m, 0) as m", "p.t", "p.x", "q.y"]
+    its = ["p.n", "coalesce(q.m, 0) as m", random.choice(["p.t", "coalesce(p.t, 0) as t"]), "p.x", "q.y"]
     its = [one for one in its if random.random() < 0.8] or its
     if len(its) > 3:
         its += [
@@ -269,7 +269,7 @@ def _summed_up(random: Random) -> str:
     inner = f"select {by} as g, {', '.join(f'{c} as {n}' for c, n in calls)} from {table}{where} group by {by}{having}"
     kind = random.choice(["join", "left join", "left join"])
     its = [key, *(one for one in others if random.random() < 0.6)]
-    whole = random.choice(["{}", "{}", "{}", "round({}, 2)", "coalesce(round({}, 1), 0)"])
+    whole = random.choice(["{}", "{}", "{}", "round({}, 2)", "coalesce(round({}, 1), 0)", "coalesce({}, 0)"])
     its += [
         f"coalesce(x.n, 0) as y{i}"
         if n == "n" and random.random() < 0.5

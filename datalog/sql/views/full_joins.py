@@ -49,7 +49,7 @@ from datalog.rewrite.branches import column
 from datalog.sql.views.blocks import named_block
 from datalog.sql.views.conditions import conjuncts
 from datalog.sql.views.joins import Piece, join_pair
-from datalog.sql.views.outer_columns import value_without
+from datalog.sql.views.outer_columns import filled_sum, value_without
 from datalog.sql.views.outer_computed import with_partner
 from datalog.sql.views.outer_sources import NotToldError, as_table, is_never_null, may_be_joined
 from datalog.sql.views.outside import report_outside
@@ -261,7 +261,9 @@ class _Reading(Struct):
             case Call("coalesce", (Variable() as one, Constant(value))) if value is not None:
                 types, declared = self.reader.variables, self.reader.relations.declared
                 if types.type_of(what) == types.type_of(one):
-                    return one if is_never_null(one, its.piece, its.columns, declared) else what
+                    if is_never_null(one, its.piece, its.columns, declared):
+                        return one
+                    return filled_sum(its.columns, one, Constant(value), types) or what
         return what
 
     def _computed(

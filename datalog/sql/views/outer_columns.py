@@ -36,7 +36,7 @@ from datalog.rewrite.branches import column
 from datalog.sql.views.conditions import in_one
 from datalog.sql.views.outer_sources import NotToldError, Sides
 from datalog.sql.views.plain_aggregates import plain_aggregate
-from datalog.sql.views.scope import Draft
+from datalog.sql.views.scope import Draft, Variables
 from datalog.sql.views.select import with_conditions
 
 
@@ -82,7 +82,8 @@ class Columns(Struct, frozen=True):
         """What is never null in a row that has a partner in place of its `coalesce` with a constant, and that constant.
 
         So are a count, and the sum, the extrema and the average of what is never null; of a side, not of its columns:
-        these may be of the same value. An aggregate stands without casts and roundings that lose no digit.
+        these may be of the same value. Of what may be null the sum is one of that or 0, if 0 stands for none. An
+        aggregate stands without casts and roundings that lose no digit.
         """
         types = self.its.reader.variables.types
         its = inside(what)
@@ -92,8 +93,9 @@ class Columns(Struct, frozen=True):
             case Call("coalesce", (one, Constant() as other)) if other.value is not None:
                 its, kind = inside(one), expression_type(what, types)
                 keeps = kind is not None and is_lossless(one, types) and is_lossless(Cast(one, kind), types)
-                if keeps and self._is_aggregate(its):
-                    return its, other
+                never = its if not keeps or self._is_aggregate(its) else self._filled(its, other)
+                if keeps and never is not None:
+                    return never, other
         plain = plain_aggregate(what, self.its.reader.variables, lambda _: False) if is_grouped else None
         return what if plain is None else plain, None
 
@@ -122,6 +124,15 @@ class Columns(Struct, frozen=True):
         of = self.its.owners[what.operand]
         is_count = what.function is AggregateFunction.COUNT
         return not is_count and of in self.its.sides and self.its.is_never_null(what.operand, of)
+
+    def _filled(self, what: Expression, other: Constant) -> Variable | None:
+        """A sum that a grouped query gives, as a column of it that holds 0 for null, if that is what `other` says."""
+        if not isinstance(what, Variable) or (number := self.its.owners[what]) not in self.its.sides:
+            return None
+        filled = filled_sum(self.its.grouped.get(number, {}), what, other, self.its.reader.variables)
+        if filled is not None:
+            self.its.owners[filled], self.its.filled[filled] = number, what
+        return filled
 
     def counted(self, what: Expression, number: int) -> Expression:
         """`count(x)` of what is never null as the number of partners that it is."""
@@ -184,6 +195,20 @@ class Columns(Struct, frozen=True):
         draft = Draft(body, tuple(outputs), filters, groups, having)
         made = with_conditions(draft, tests, self.its.reader.variables)
         return made if made.groups is None else replace(made, groups=tuple(dict.fromkeys(made.groups)))
+
+
+def filled_sum(
+    columns: dict[Variable, Expression], one: Variable, other: Constant, variables: Variables
+) -> Variable | None:
+    """Of a grouped query's columns that which is a sum with 0 for null; made if there is none. None of no such sum."""
+    made = plain_aggregate(Call("coalesce", (columns.get(one, one), other)), variables, lambda _: False)
+    if made is None:
+        return None
+    found = next((variable for variable, its in columns.items() if repr(its) == repr(made)), None)
+    if found is None:
+        found = variables.fresh("sum", variables.type_of(made) or ANY)
+        columns[found] = made
+    return found
 
 
 def value_without(what: Expression, types: Mapping[Variable, ColumnType]) -> Constant | None:

@@ -56,6 +56,7 @@ class Sides:
         sides: the conditions of each LEFT JOIN, by its source.
         given: the conditions on the kept side.
         grouped: of the sources that group, what their columns are.
+        filled: a column of a source that groups, which sums what may be null, for the one that holds 0 for null.
         referenced: the column of a side that a foreign key of the kept side leads to, and the column that references.
     """
 
@@ -68,6 +69,7 @@ class Sides:
     sides: dict[int, list[Condition]] = field(default_factory=dict)
     given: list[Condition] = field(default_factory=list)
     grouped: dict[int, dict[Variable, Expression]] = field(default_factory=dict)
+    filled: dict[Expression, Variable] = field(default_factory=dict)
     referenced: dict[Variable, Variable] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -254,7 +256,8 @@ class Sides:
         Raises:
             NotToldError: it is written otherwise.
         """
-        found = expressed_by(whole, {repr(plain): place}) or expressed_by(whole, {repr(inside(whole)): place})
+        its = self.filled.get(plain, plain)
+        found = expressed_by(whole, {repr(its): place}) or expressed_by(whole, {repr(inside(whole)): place})
         match found:
             case None:
                 raise NotToldError("cast and round outside of `coalesce`")

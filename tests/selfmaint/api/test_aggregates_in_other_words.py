@@ -278,6 +278,10 @@ IN_KINDS = (
             f"{IN_KINDS.format('cast(coalesce(cast(h.s as decimal(4,2)),0) as decimal(9,2))', 'sum(d)')} on j = k",
             9,
         ),
+        (
+            f"{IN_KINDS.format('cast(coalesce(cast(h.s as decimal(4,2)),0) as decimal(9,2))', 'sum(m)')} on j = k",
+            9,
+        ),
     ],
 )
 def test_a_number_that_does_not_fit_is_an_error(query: str, precision: int) -> None:

@@ -148,6 +148,20 @@ def test_an_aggregate_that_is_null_without_partners_alone() -> None:
     )  # may be null, too
 
 
+def test_a_sum_of_what_may_be_null_holds_zero_where_zero_stands_for_null() -> None:
+    query = """select r.id, coalesce(g.n, 0) as n, coalesce(g.t, 0) as x, round(coalesce(g.t, 0), 2) as y, g.t as z
+        from region r left join (select region, count(*) as n, sum(region) as t from customer group by region) g
+        on g.region = r.id"""
+    made = outer(query)
+    assert made is not None
+    assert [one.value for one in made.sides[0].defaults] == [0, 0, 0, None]
+    assert "count(*), sum(coalesce(Region, 0)), sum(coalesce(Region, 0)), sum(Region)" in rule(query, 1)
+    alone = query.replace(", round(coalesce(g.t, 0), 2) as y, g.t as z", "")
+    assert outer(alone) is not None
+    assert outer(alone.replace("(g.t, 0)", "(g.t, 1)")) is None
+    assert outer(alone.replace("sum(region)", "max(region)")) is None
+
+
 def test_where_makes_an_inner_join_of_one_that_it_asks_of() -> None:
     of = "orders o left join customer c on c.id = o.customer left join region r on r.id = c.region"
     query = f"select o.id, c.name, r.name as region from {of} where c.name = 'x'"
