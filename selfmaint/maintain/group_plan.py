@@ -49,6 +49,7 @@ from selfmaint.maintain.group_values import (
     part,
     variables,
 )
+from selfmaint.maintain.nonzero_sums import NonzeroSums, shows_nonzero_sums
 from selfmaint.maintain.shown_groups import ShownGroups
 from selfmaint.maintain.side_by_side import Side, Step, joined
 from selfmaint.warehouse.base_relations import BaseRelation, variable_types
@@ -267,7 +268,7 @@ class GroupPlan(Struct, frozen=True, dict=True):
         return Atom(BESIDE, (*self.keys, *parts, *self._old, *(v for its in self._told for v in its)))
 
     @cached_property
-    def values(self) -> GroupValues | ShownGroups:
+    def values(self) -> GroupValues | NonzeroSums | ShownGroups:
         """The new values over `beside`."""
         measures = self.measures
         nothing = {m.column: Constant(None) for m in measures}
@@ -286,6 +287,8 @@ class GroupPlan(Struct, frozen=True, dict=True):
         )
         if not self.leaves_out:
             return values
+        if shows_nonzero_sums(self.view.grouped.block.having, measures, self.never_null):
+            return NonzeroSums(values)
         by_group = dict(zip(self.grouped.groups, self.keys, strict=True))
         return ShownGroups(values, measures, self.grouped.block.having, by_group, told)
 

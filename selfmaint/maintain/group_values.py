@@ -166,7 +166,7 @@ class GroupValues(Struct, frozen=True, dict=True):
             case AggregateFunction.COUNT:
                 return FALSE
             case AggregateFunction.SUM:
-                return AnyOf((self._sum_open(measure), negation(self._adds_up(measure.column))))
+                return AnyOf((self._sum_open(measure), negation(self.adds_up(measure.column))))
             case AggregateFunction.AVG:
                 return self._average_open(measure)
             case _:
@@ -187,7 +187,7 @@ class GroupValues(Struct, frozen=True, dict=True):
         if column in self._averages:
             old = exact_numbers.or_zero(self._from_average(column)[1], kind)
         total = exact_numbers.changed(old, more if gained is None else gained, lost, kind)
-        fits = self._adds_up(column)
+        fits = self.adds_up(column)
         return total if fits == TRUE else Case(((fits, total),), NULL)
 
     def added(self, column: int) -> tuple[Expression, Expression, Expression]:
@@ -196,7 +196,8 @@ class GroupValues(Struct, frozen=True, dict=True):
         gained, lost = (exact_numbers.or_zero(part.values[column], kind) for part in (self.gained, self.lost))
         return exact_numbers.or_zero(self.old[column], kind), gained, lost
 
-    def _adds_up(self, column: int) -> Condition:
+    def adds_up(self, column: int) -> Condition:
+        """Whether a sum after the update can be computed without loss."""
         adds_up = exact_numbers.adds_up(self.added(column), self.sums.get(column))
         if column not in self._averages:
             return adds_up
@@ -331,7 +332,7 @@ class GroupValues(Struct, frozen=True, dict=True):
         if added is None:
             return
         total = self.total(added.column, exact_numbers.or_zero(NULL, self.sums.get(added.column)))
-        fits = self._adds_up(added.column)
+        fits = self.adds_up(added.column)
         yield AllOf((_compared("=", number, Constant(1)), fits)), total
         if other is not None:
             two = (_compared("=", number, Constant(2)), self._stays(other), fits)

@@ -292,6 +292,40 @@ def _summed_up(random: Random) -> str:
     return f"select {', '.join(its)} from {kept} {kind} ({inner}) x on x.g = {at}{test}"
 
 
+def _zero_for_none(random: Random) -> str:
+    """Rows with nothing but sums of what is joined, 0 where there is none; and groups that sum up to something."""
+    kept, key, table, by, value, at = random.choice(
+        [
+            ("r", "r.a", "s", "d", "e", "r.a"),
+            ("r", "r.a", "s", "f", "e", "r.b"),
+            ("s", "s.f", "r", "b", "c", "s.f"),
+            ("w", "w.k", "s", "d", "e", "w.k"),
+            ("w", "w.k", "r", "a", "c", "w.k"),
+        ]
+    )
+    value, other = random.sample([value, f"{value} - 1", f"{value} - 2", f"coalesce({value}, 0) - 1"], 2)
+    way = random.random()
+    if way < 0.2:
+        also = random.choice(["", "", f", sum(coalesce({other}, 0)) as u", ", count(*) as n"])
+        value = value if random.random() < 0.5 else f"coalesce({value}, 0)"
+        test = f"sum({value}) <> 0" + (f" or sum(coalesce({other}, 0)) <> 0" if " u" in also else "")
+        return f"select {by}, sum({value}) as t{also} from {table} group by {by} having {test}"
+    if way < 0.4:
+        on = f"{table}.{by} = {at}"
+        return f"select {key}, coalesce(sum({value}), 0) as t from {kept} left join {table} on {on} group by {key}"
+    where, several = random.choice(["", "", f" where {value} > 0"]), random.random() < 0.4
+    sums = f"sum({value}) as t" + (f", sum({other}) as u" if several else "")
+    its = f"{key}, coalesce(x.t, 0) as t" + (", coalesce(x.u, 0) as u" if several else "")
+    its += random.choice(
+        ["", "", ", coalesce(x.t, 0) > 0 as y", ", coalesce(x.t, 0) + 1 as y", ", x.t + 1 as y"]
+    )
+    inner = f"select {by} as g, {sums} from {table}{where} group by {by}"
+    again = random.random() < 0.3
+    more = f" left join (select d as h, sum(e) as v from s group by d) z on z.h = {at}" if again else ""
+    its += ", coalesce(z.v, 0) as z" if again else ""
+    return f"select {its} from {kept} left join ({inner}) x on x.g = {at}{more}"
+
+
 def _exists(word: str) -> Callable[[Random], str]:
     def made(random: Random) -> str:
         on = random.choice(
@@ -678,6 +712,7 @@ SHAPES: dict[str, Callable[[Random], str | Views]] = {
     "groups of a LEFT JOIN": _totalled,
     "columns computed from groups": _reckoned,
     "groups joined to rows": _summed_up,
+    "sums, 0 for none": _zero_for_none,
     "EXISTS": _exists(""),
     "NOT EXISTS": _exists("not "),
     "IN (SELECT)": _among(""),

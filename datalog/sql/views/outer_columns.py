@@ -16,14 +16,17 @@ from datalog.model import (
     ANY,
     Aggregate,
     AggregateFunction,
+    AnyOf,
     Call,
     Cast,
     ColumnType,
+    Compared,
     Comparison,
     Condition,
     Constant,
     Expression,
     Literal,
+    Negation,
     NullTest,
     Value,
     Variable,
@@ -158,6 +161,30 @@ class Columns(Struct, frozen=True):
                 return Comparison(">", column(i), Constant(0))
             return NullTest(column(i))
         return None
+
+    def nonzero(
+        self, number: int, own: Sequence[tuple[int, Expression]], defaults: Sequence[Constant | None]
+    ) -> tuple[Literal, Condition] | None:
+        """That a column of a side is not 0, as a test of rows and of groups: condition 3, of sums with 0 for none."""
+        columns = self.its.grouped.get(number, {})
+        sums = [columns.get(what, what) if isinstance(what, Variable) else what for _, what in own]
+        if not own or self.its.pieces[number].draft.having or self.its.before(number):
+            return None
+        if not all(self._adds_up(one, number) for one in sums) or {*defaults} != {Constant(0)}:
+            return None
+        asked = tuple[Condition, ...](Compared("!=", one, Constant(0)) for one in sums)
+        none = tuple[Literal, ...](Comparison("=", column(i), Constant(0)) for i, _ in own)
+        if len(own) == 1:
+            return Comparison("!=", column(own[0][0]), Constant(0)), asked[0]
+        return Negation(none), AnyOf(asked)
+
+    def _adds_up(self, what: Expression, number: int) -> bool:
+        """Whether a column is an exact sum of what is never null."""
+        if not isinstance(what, Aggregate) or what.function is not AggregateFunction.SUM or what.distinct:
+            return False
+        kind = self.its.reader.variables.type_of(what)
+        is_exact = kind is not None and not kind.is_open and not kind.name.is_floating
+        return is_exact and what.operand is not None and self.its.has_some(what.operand, number)
 
     def _counts(self, what: Expression) -> bool:
         """Whether a column of a grouped query counts what there is at least one of."""

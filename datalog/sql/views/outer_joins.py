@@ -21,7 +21,8 @@ Conditions of soundness:
 3. One column of each side tells rows without a partner: it is null in these alone, or a count that is 0 in these alone.
    Or a row of the kept side has at most one partner, by a key: then a row without one, and one with a partner all of
    whose columns are null, are the same row of the view, and the side is that of the other partners. Of a side that
-   shows no column, at most one partner says nothing at all.
+   shows no column, at most one partner says nothing at all. Or a side shows nothing but sums of what is never null, 0
+   for none: then it is that of the groups in which one is not 0, and nothing else is computed from what is joined.
 4. A condition of a join with what is joined before is false or unknown where that has no partner.
 5. WHERE asks of the kept side alone, or is not true of a row without a partner: then that join is an inner one.
 """
@@ -187,9 +188,9 @@ class _Reading(Struct, frozen=True):
         sides, told = list[OuterSide](), dict[int, Literal]()
         for number in its.sides:
             if number in of or not its.has_one(number):
-                side = self._side(number, len(sides) + 1, apart, of, groups, names, key)
+                side, has_partner = self._side(number, len(sides) + 1, apart, of, groups, names, key)
                 sides.append(side)
-                told[number] = side.told
+                told |= {number: side.told} if has_partner else {}
         shown = [(i, whats[i], *apart[i], one) for i, one in enumerate(of) if one is not None]
         computed = list[ComputedColumn]()
         for i, name in enumerate(names):
@@ -214,8 +215,8 @@ class _Reading(Struct, frozen=True):
         groups: tuple[Expression, ...] | None,
         names: Sequence[str],
         key: Sequence[int],
-    ) -> OuterSide:
-        """What one join adds."""
+    ) -> tuple[OuterSide, bool]:
+        """What one join adds, and whether it tells rows without a partner."""
         its, columns, outputs = self.its, self.columns, [what for what, _ in apart]
         before = its.before(number)
         own = tuple(i for i, one in enumerate(of) if one == number)
@@ -229,6 +230,10 @@ class _Reading(Struct, frozen=True):
         if told is None and not is_of_groups and its.has_one(number) and {*defaults} == {Constant(None)}:
             told = _some_value(own)
             partners = [some_value([outputs[i] for i in own])]
+        has_partner = told is not None
+        if told is None and is_of_groups:
+            nonzero = columns.nonzero(number, [(i, outputs[i]) for i in own], defaults)
+            told, partners = (None, partners) if nonzero is None else (nonzero[0], [nonzero[1]])
         if told is None:
             raise NotToldError(self._what_tells(number, is_aggregated=groups is not None))
         known = tuple(one for one in defaults if one is not None)
@@ -241,7 +246,7 @@ class _Reading(Struct, frozen=True):
         if number in its.grouped and not all(has_one_value(o, draft.groups or ()) for o in draft.outputs):
             raise NotToldError(f"join `{its.shown(number)}` by columns of one type")
         made = self._definition(names, part, draft, with_)
-        return OuterSide(made, with_, own, known, told, its.shown(number))
+        return OuterSide(made, with_, own, known, told, its.shown(number)), has_partner
 
     def _key(self, rows: Draft, places: Sequence[int]) -> tuple[int, ...]:
         """The columns that tell the rows of the kept side apart."""

@@ -66,6 +66,44 @@ def test_groups_of_some_rows(stored: Rows, inserted: Rows, deleted: Rows, expect
     assert new(warehouse(COUNTED, v=stored), update(inserted, deleted)) == expected
 
 
+ONE, TWO = (
+    "v(C, sum(A)) :- sale(I, C, A) having sum(A) != 0.",
+    "v(C, sum(A), sum(coalesce(A, 1))) :- sale(I, C, A) having any(sum(A) != 0, sum(coalesce(A, 1)) != 0).",
+)
+
+
+@pytest.mark.parametrize(
+    ("view", "stored", "inserted", "deleted", "expected"),
+    [
+        (ONE, rows(("k", 7)), rows((9, "k", 4), (8, "l", 1)), rows(), rows(("k", 11), ("l", 1))),
+        (ONE, rows(("k", 7)), rows(), rows((1, "k", 7)), rows()),
+        (ONE, rows(("k", 7)), rows(), rows((1, "k", 9)), rows(("k", -2))),
+        (ONE, rows(), rows(), rows((1, "k", 9)), rows(("k", -9))),
+        (ONE, rows(), rows((8, "k", None), (9, "k", 2)), rows((1, "k", 2)), rows()),
+        (ONE, rows(("k", 7)), rows(), rows((1, "k", None)), rows(("k", 7))),
+        (TWO, rows(), rows((9, "k", 4)), rows(), None),  # the first is null or 0, and either would be shown
+        (
+            TWO.replace("sum(A)", "sum(coalesce(A, 0))"),
+            rows(),
+            rows((9, "k", None)),
+            rows(),
+            rows(("k", 0, 1)),
+        ),
+        (
+            TWO.replace("sum(A)", "sum(coalesce(A, 0))"),
+            rows(("k", 3, 4), ("l", 1, 1)),
+            rows((9, "k", -3)),
+            rows((1, "k", None), (2, "l", 1)),
+            rows(),
+        ),
+    ],
+)
+def test_groups_that_add_up_to_something(
+    view: str, stored: Rows, inserted: Rows, deleted: Rows, expected: Rows | None
+) -> None:
+    assert new(warehouse(view, v=stored), update(inserted, deleted)) == expected
+
+
 def test_an_update_that_may_not_be_effective_is_no_contradiction() -> None:
     """A row to delete that was never there: another view, which counts, does not lose more than it has."""
     program = f"{COUNTED} fine(C, A, count(*)) :- sale(I, C, A)."

@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from datalog.model import Constant, Negation, NullTest, OuterJoin
+from datalog.model import Comparison, Constant, Negation, NullTest, OuterJoin
 from datalog.rewrite.branches import column
 from datalog.sql.views import read_sql
 from datalog.syntax import show
@@ -160,6 +160,28 @@ def test_a_sum_of_what_may_be_null_holds_zero_where_zero_stands_for_null() -> No
     assert outer(alone) is not None
     assert outer(alone.replace("(g.t, 0)", "(g.t, 1)")) is None
     assert outer(alone.replace("sum(region)", "max(region)")) is None
+
+
+def test_sums_alone_with_zero_for_none_are_those_of_groups_that_add_up_to_something() -> None:
+    query = """select r.id, coalesce(g.t, 0) as x, coalesce(g.u, 0) as y from region r
+        left join (select region, sum(region) as t, sum(id) as u from customer group by region) g on g.region = r.id"""
+    made = outer(query)
+    assert made is not None
+    assert made.sides[0].told == Negation(tuple(Comparison("=", column(i), Constant(0)) for i in (1, 2)))
+    assert "having any(sum(coalesce(Region, 0)) != 0, sum(Id_2) != 0)" in rule(query, 1)
+    assert outer(query.replace("as y from", "as y, coalesce(g.u, 0) + 1 as z from")) is not None
+    assert (
+        outer(query.replace("as y from", "as y, g.u + 1 as z from")) is None
+    )  # null where there is no partner
+    assert outer(query.replace("(g.u, 0)", "(g.u, 1)")) is None
+    assert outer(query.replace("sum(id)", "max(id)")) is None
+    assert outer(query.replace("sum(id)", "sum(cast(id as double))")) is None
+    assert outer(query.replace("group by region)", "group by region having count(*) > 1)")) is None
+    direct = "select r.id, coalesce(sum(c.id), 0) as t from region r left join customer c on c.region = r.id group by 1"
+    made = outer(direct)
+    assert made is not None
+    assert made.sides[0].told == Comparison("!=", column(1), Constant(0))
+    assert outer(direct.replace("coalesce(sum(c.id), 0)", "sum(c.id)")) is not None
 
 
 def test_where_makes_an_inner_join_of_one_that_it_asks_of() -> None:

@@ -1,0 +1,79 @@
+"""Groups that are shown where some sum is not 0: one that is not shown adds up to nothing, whatever rows it has.
+
+    v(C, sum(A)) :- payment(I, C, A) having sum(A) <> 0.
+    k1: 7 in all. A payment of 7 is deleted: 0 is left, of no rows or of others, and the group is left out
+    k2 is not stored, and a payment of 3 comes: 3
+
+So are the sides of LEFT JOINs that show sums with 0 for none, and nothing else (`datalog.sql.views.outer_joins`).
+
+Conditions of soundness:
+
+1. All aggregates are sums, of whole numbers or decimals, and HAVING asks that one of them is not 0, no more and no
+   less. A sum of what may be null is the only one: else it could be shown beside another, as null or as 0. Then the old
+   sums of a group are those of its row, or come to 0, as those of one without rows do.
+2. They add and subtract; where numbers pass what can be computed without loss (`exact_numbers.py`) the group is open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from msgspec import Struct
+
+from datalog.model import Aggregate, AggregateFunction, AnyOf, Compared, Condition, Constant, Expression
+from selfmaint.maintain.conditions import negation
+from selfmaint.maintain.group_values import FALSE, ZERO, GroupValues
+from selfmaint.warehouse.grouped import Measure
+
+
+class NonzeroSums(Struct, frozen=True):
+    """Expressions over a group's old row, if it is stored, and its parts."""
+
+    values: GroupValues
+
+    @property
+    def exists(self) -> Condition:
+        """Whether the group is shown after the update."""
+        return AnyOf(tuple(Compared("!=", self.new(m), ZERO) for m in self.values.grouped.measures))
+
+    @property
+    def is_open(self) -> Condition:
+        """Whether something about the group is not determined."""
+        return AnyOf(tuple(negation(self.values.adds_up(m.column)) for m in self.values.grouped.measures))
+
+    @property
+    def is_overdrawn(self) -> Condition:
+        """Whether more rows are lost than there were: sums do not tell."""
+        return FALSE
+
+    def new(self, measure: Measure) -> Expression:
+        """A sum after the update, where it is determined."""
+        return self.values.total(measure.column)
+
+
+def shows_nonzero_sums(
+    having: Sequence[Condition], measures: Sequence[Measure], never_null: Collection[int]
+) -> bool:
+    """Whether the first condition holds, of sums that are exact."""
+    of = {
+        repr(m.aggregate)
+        for m in measures
+        if m.aggregate.function is AggregateFunction.SUM
+        and not m.aggregate.distinct
+        and (m.column in never_null or len(measures) == 1)
+    }
+    if len(having) != 1 or len(of) != len(measures):
+        return False
+    (one,) = having
+    return {_asked(test) for test in (one.conditions if isinstance(one, AnyOf) else having)} == of
+
+
+def _asked(condition: Condition) -> str | None:
+    """The sum that a condition asks to be other than 0."""
+    match condition:
+        case Compared("!=", Aggregate() as one, Constant(value)) if value == 0 and not isinstance(
+            value, bool
+        ):
+            return repr(one)
+        case _:
+            return None
