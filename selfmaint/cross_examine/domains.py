@@ -6,9 +6,9 @@ Columns that meet, by a join, a comparison or a foreign key, have the same value
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from itertools import pairwise
+from itertools import count, islice, pairwise
 from math import isfinite
 from typing import Any
 
@@ -288,29 +288,43 @@ def _exactly_read(value: Value) -> Decimal | None:
 
 
 def _new_value(type_: ColumnType, kind: str, known: Sequence[Value], number: int) -> Any:
-    """A value that is not known, above all that are, or below where the type ends; each number gives another."""
+    """A value that is not known: above all that are, below where the type ends, or between; each number gives one."""
     alike: list[Any] = [v for v in known if value_kind(v) == kind and not is_nan(v)]
-    match kind:
-        case "number":
-            step = Decimal(1).scaleb(-(type_.scale or 0)) if type_.name is TypeName.DECIMAL else 1
-            top, bottom = max(alike, default=0), min(alike, default=0)
-            if type_.name.is_floating:
-                return float(top) + number
-            made = _exactly(top, step) + number * step
-            end = Decimal(_end(type_))
-            return made if made <= end else _exactly(bottom, step) - number * step
-        case "date" | "timestamp" | "timestamp_ntz":
-            plain: Any = dt.date(2000, 1, 1) if kind == "date" else dt.datetime(2000, 1, 1)
-            more = dt.timedelta(days=number) if kind == "date" else dt.timedelta(hours=number)
-            try:
-                later = max(alike, default=plain) + more
-            except OverflowError:
-                later = min(alike) - more
-            return WallClock.of(later) if kind == "timestamp_ntz" else later
-        case "boolean":
-            return number % 2 == 0
-        case _:
-            return max(alike, default="") + f"~{number}"
+    if kind == "boolean":
+        return number % 2 == 0
+    if kind == "string":
+        return max(alike, default="") + f"~{number}"
+    plain, moved = _steps(type_, kind)
+    for start, steps in ((max(alike, default=plain), number), (min(alike, default=plain), -number)):
+        made = moved(start, steps)
+        if made is not None and made != start:
+            return made
+    others = (made for n in count() if (made := moved(plain, n)) is not None and made not in alike)
+    return next(islice(others, number, None))
+
+
+def _steps(type_: ColumnType, kind: str) -> tuple[Any, Callable[[Any, int], Any]]:
+    """A value of a type, and what gives the one that is so many steps from another; None where there is none."""
+    if kind == "number" and type_.name.is_floating:
+        return 0.0, lambda start, steps: float(start) + steps if isfinite(start) else None
+    if kind == "number":
+        step = Decimal(1).scaleb(-(type_.scale or 0)) if type_.name is TypeName.DECIMAL else 1
+        end = Decimal(_end(type_))
+
+        def moved(start: Any, steps: int) -> Any:
+            made = _exactly(start, step) + steps * step
+            return made if -end <= made <= end else None
+
+        return 0 * step, moved
+
+    def later(start: Any, steps: int) -> Any:
+        try:
+            made = start + (dt.timedelta(days=steps) if kind == "date" else dt.timedelta(hours=steps))
+        except OverflowError:
+            return None
+        return WallClock.of(made) if kind == "timestamp_ntz" else made
+
+    return (dt.date(2000, 1, 1) if kind == "date" else dt.datetime(2000, 1, 1)), later
 
 
 def _exactly(number: Any, step: int | Decimal) -> Any:

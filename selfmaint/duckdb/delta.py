@@ -33,7 +33,10 @@ _SOURCE = "selfmaint_source"
 _FLAG = "is_lost"
 _TRIES = 5
 _STREAMED_ROWS = 1_000_000
-"""Of more rows Delta does not look for the files that their values may be in, and holds fewer at a time."""
+"""Of more rows Delta does not look for the files that their values may be in, and holds fewer at a time.
+
+Nor may it beside doubles: statistics leave NaN out, and it takes what they say for all values of a file.
+"""
 _FEED = {"delta.enableChangeDataFeed": "true"}
 _MOST_FILES = 100
 """A table of more files is compacted after a commit."""
@@ -226,7 +229,9 @@ class DeltaTables:
         """One commit of what was put down; how many rows it deleted."""
         import deltalake  # noqa: PLC0415 - see `Mark`
 
-        run, names = self.database.run, [field.name for field in table.schema().fields]
+        run, fields = self.database.run, table.schema().fields
+        names = [field.name for field in fields]
+        has_doubles = any(getattr(field.type, "type", None) in ("float", "double") for field in fields)
         if change.lost is None:
             items = ", ".join(f"c{i} AS {quoted(name)}" for i, name in enumerate(names))
             rows = self.database.stream(f"SELECT {items} FROM {_SOURCE}")
@@ -244,7 +249,7 @@ class DeltaTables:
             " AND ".join([f"s.{_FLAG}", *tests]),
             source_alias="s",
             target_alias="t",
-            streamed_exec=number > _STREAMED_ROWS,
+            streamed_exec=has_doubles or number > _STREAMED_ROWS,
             commit_properties=mark.properties(),
         )
         added = {_delta_name(name): f"s.c{i}" for i, name in enumerate(names)}
@@ -324,9 +329,10 @@ class DeltaTables:
             self.catalog.append(before, after)
             before = after
         with failures(self.place, "cannot be compacted"):
-            for name in before.versions if tables is None else before.versions.keys() & tables:
+            for name in before.versions:
                 table = delta_table(self.place.table(name))
-                table.optimize.compact()
+                if tables is None or name in tables:
+                    table.optimize.compact()
                 if keep_days is not None:
                     # Files of commits that died go, too; those of others on their way are younger than a day.
                     hours, is_old = int(keep_days * 24), keep_days >= 1

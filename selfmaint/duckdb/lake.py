@@ -378,10 +378,12 @@ def _compacted(lake: Lake, keep_days: float | None, only: Collection[str] | None
     """Writes files with many deleted rows anew, puts small ones together; who calls it holds the place's lock."""
     version = lake.catalog.newest()
     tables, hidden = lake.catalog.tables(version), lake.catalog.hidden(version)
+    many = lake.catalog.worn(MOST_FILES, math.inf, 0)
     with _attached(lake.database, lake.place, "written to") as run:
         for name in sorted(tables if only is None else tables.intersection(only)):
             its = [name, HELPERS if name in hidden else "main"]
-            run(f"CALL ducklake_rewrite_data_files({_OF}, delete_threshold => ?)", [*its, REWRITE_SHARE])
+            share = 0 if name in many else REWRITE_SHARE  # files with deleted rows are not put together
+            run(f"CALL ducklake_rewrite_data_files({_OF}, delete_threshold => ?)", [*its, share])
             if only is not None:
                 run(f"CALL ducklake_merge_adjacent_files({_OF})", its)
         if only is None:

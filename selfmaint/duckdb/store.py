@@ -139,6 +139,8 @@ class Store(Protocol):
     def compact(self, keep_days: float | None, tables: Collection[str] | None = None) -> None:
         """Puts files together, of all tables or some, and lets go of snapshots older than some days; None keeps all.
 
+        Files that only these snapshots had go, whatever table they are of.
+
         Raises:
             InputError: SM405.
         """

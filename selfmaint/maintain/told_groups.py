@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from datalog.model import ANY, Aggregate, AggregateFunction, Predicate, Version, ViewDefinition
+from datalog.model import ANY, Aggregate, AggregateFunction, Predicate, TypeName, Version, ViewDefinition
 from selfmaint.canonical.support import CanonicalDatabase
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.maintain.core_rows import Asked, or_empty, rows_before
@@ -100,12 +100,12 @@ def told_beside(known: CanonicalDatabase[D], plan: GroupPlan, groups: Asked[D] |
 
 
 def _wanted(plan: GroupPlan) -> Iterator[Aggregate]:
-    """The aggregates that may help, and are not the view's own; no sum of what may be a double."""
+    """The aggregates that may help, and are not the view's own; no sum of what may be a double, or not fit a bigint."""
     own = {m.aggregate: plan.operands.get(m.column, ANY) for m in plan.measures}
     wanted = [Aggregate(AggregateFunction.COUNT)]
     for one, kind in own.items():
         if one.operand is not None:
             wanted += [Aggregate(function, one.operand) for function in _ANYTHING]
-            if kind.family == "number" and not kind.name.is_floating:
+            if kind.family == "number" and not kind.name.is_floating and kind.name is not TypeName.BIGINT:
                 wanted.append(Aggregate(AggregateFunction.SUM, one.operand))
     yield from (one for one in dict.fromkeys(wanted) if one not in own)

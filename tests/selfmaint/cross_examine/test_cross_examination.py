@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import pytest
 
+from datalog.evaluate.order import is_nan
 from datalog.model import ColumnType, Predicate, Row, TypeName, Value, Version
 from datalog.syntax import parse_program
 from selfmaint.api import cross_examine as wiring
@@ -246,6 +247,34 @@ def test_values_that_are_made_up_are_of_their_type(
     type_: ColumnType, kind: str, last: Value, made: Value
 ) -> None:
     assert domains._new_value(type_, kind, [last], 1) == made
+
+
+@pytest.mark.parametrize(
+    ("type_", "kind", "ends"),
+    [
+        (ColumnType(TypeName.BIGINT), "number", (-(2**63) + 1, 2**63 - 1)),
+        (ColumnType(TypeName.TINYINT), "number", (-127, 0, 127)),
+        (
+            ColumnType(TypeName.DECIMAL, 4, 2),
+            "number",
+            (Decimal("-99.99"), Decimal("0.00"), Decimal("99.99")),
+        ),
+        (ColumnType(TypeName.DATE), "date", (dt.date(1, 1, 1), dt.date(2000, 1, 1), dt.date(9999, 12, 31))),
+        (
+            ColumnType(TypeName.TIMESTAMP),
+            "timestamp",
+            (dt.datetime.min, dt.datetime.max),  # noqa: DTZ901 - instants have no zone here
+        ),
+        (ColumnType(TypeName.DOUBLE), "number", (float("-inf"), 1e300, float("inf"), float("nan"))),
+    ],
+)
+def test_where_both_ends_are_known_they_are_between(
+    type_: ColumnType, kind: str, ends: tuple[Value, ...]
+) -> None:
+    made = [domains._new_value(type_, kind, ends, number) for number in range(1, 5)]
+    assert len({*made, *ends}) == len(made) + len(ends)
+    known: list[Any] = [one for one in ends if not is_nan(one)]
+    assert all(min(known) < one < max(known) for one in made)
 
 
 def test_what_is_too_large_to_be_looked_at_says_why() -> None:

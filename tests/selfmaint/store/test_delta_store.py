@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -216,6 +217,59 @@ def test_two_maintainers_without_a_lock_lose_nothing_and_repeat_nothing(
     assert len(seen) > 2
     assert codes.keys() <= {"done", "SM405"}
     assert codes["done"] <= number + 1, "never both"
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize("kind", [pa.float64(), pa.float32()])
+@pytest.mark.parametrize(
+    ("values", "lost"),
+    [
+        ([2.5, NAN, 2.5], [2]),  # statistics of the file say that all are 2.5
+        ([1.0] * 40 + [NAN] * 2, [7]),
+        ([NAN, 1.5], [0]),
+        ([NAN, -0.0, 0.0], [0]),
+        ([NAN, NAN, 1.0], [0, 2]),
+    ],
+)
+def test_rows_beside_nan_stay_as_they_are(
+    values: list[float], lost: list[int], kind: pa.DataType, tmp_path: Path
+) -> None:
+    def table(places: Iterable[int]) -> pa.Table:
+        its = list(places)
+        return pa.table({"id": pa.array(its, pa.int64()), "d": pa.array([values[i] for i in its], kind)})
+
+    sql = "double" if kind == pa.float64() else "float"
+    (tmp_path / "v.sql").write_text(
+        f"create table t (id bigint not null primary key, d {sql}); create view copy as select id, d from t;"
+    )
+    (tmp_path / "w.toml").write_text(
+        'program = "v.sql"\n[store]\nkind = "delta"\npath = "store"\n[sources.s]\nkind = "files"\n'
+        '[relations.t]\nsource = "s"\npath = "t.parquet"\n[update]\neffective = true\n'
+    )
+    pq.write_table(table(range(len(values))), tmp_path / "t.parquet")
+    selfmaint.init(tmp_path / "w.toml")
+    with selfmaint.load(tmp_path / "w.toml") as warehouse:
+        update = selfmaint.Update.from_frames(warehouse, {}, {"t": table(lost)})
+        warehouse.apply(warehouse.maintain(update))
+    found = rows(DeltaTable(str(tmp_path / "store" / "copy")))
+    left = [(i, value) for i, value in enumerate(values) if i not in lost]
+    assert Counter((i, repr(value)) for i, value in found.elements()) == Counter(
+        (i, repr(v)) for i, v in left
+    )
+
+
+def test_upkeep_of_one_table_lets_go_of_the_files_of_all(shop: Shop) -> None:
+    for number in range(3):
+        update = shop.update(f"u{number}", {"sale": {(200 + number, 1, number)}}, {})
+        assert shop.command("maintain", "--update", update).status == 0
+    store = selfmaint.load(shop.toml).store
+    assert store is not None
+    store.store.compact(0, frozenset({"lines"}))
+    for name in shop.expected():
+        table = DeltaTable(str(shop.folder / "lake" / name))
+        assert len(list((shop.folder / "lake" / name).glob("*.parquet"))) == len(table.file_uris())
 
 
 def test_tables_elsewhere_are_taken_as_they_are(tmp_path: Path) -> None:

@@ -445,6 +445,22 @@ def test_a_lake_with_many_deleted_rows_is_compacted_after_a_commit(
     assert shop.stored() == shop.expected()
 
 
+def test_many_files_are_put_together_though_few_of_their_rows_are_deleted(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lake, "MOST_FILES", 3)
+    for number in range(5):
+        new = {(200 + 10 * number + i, 1, i) for i in range(10)}
+        gone = {row for row in shop.base["sale"] if row[0] == 200 + 10 * (number - 1)}
+        done = shop.command("maintain", "--update", shop.update(f"u{number}", {"sale": new}, {"sale": gone}))
+        assert done.status == 0, done
+    with selfmaint.load(shop.toml) as warehouse:
+        assert warehouse.store is not None
+        assert not warehouse.store.store.due()
+        assert len(warehouse.store.table("lines").files) <= 3
+    assert shop.stored() == shop.expected()
+
+
 def test_partial_copies_follow(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.toml.write_text(WAREHOUSE + "[copies.sale]\npresent = true\nabsent = true\n", encoding="utf-8")
