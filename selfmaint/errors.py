@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum, unique
+from typing import Any
 
 from datalog.copies import replace
 from datalog.diagnostics import Diagnostic
@@ -100,6 +101,16 @@ class SelfmaintError(Exception):
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)
         super().__init__("; ".join(f"[{d.code.value}] {d.message}" for d in self.diagnostics))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(kind: type[SelfmaintError], arguments: tuple[Any, ...], state: dict[str, Any]) -> SelfmaintError:
+    """An error as it was, in another process."""
+    found = kind.__new__(kind, *arguments)
+    found.__dict__.update(state)
+    return found
 
 
 class InputError(SelfmaintError):
