@@ -104,4 +104,4 @@ def _confirmed(given: Given, view: View, *databases: Rows) -> TwoDatabases | Non
         return None
     if not new - old:
         first, second, old, new = second, first, new, old
-    return TwoDatabases(first, second, min(new - old, key=repr))
+    return TwoDatabases.of(given.catalog, view, first, second, min(new - old, key=repr))

@@ -188,14 +188,14 @@ class NotSelfMaintainable(_Stated):
     def unknown(self) -> tuple[tuple[Atom, ...], ...]:
         """The distinct sets of facts that may or may not exist, fewest facts first."""
         if self.databases is not None:
-            return (_differing(self.databases),)
+            return (self.databases.differing,)
         return unknown_facts(self.witnesses)
 
     @property
     def because(self) -> str:
         """What may or may not exist: the first few; of many facts the row that hangs on them."""
         if self.databases is not None and len(self.unknown[0]) > _MOST_FACTS:
-            row = show(Atom(Predicate(self.view), tuple(map(Constant, self.databases.row))))
+            row = show(Atom(Predicate(self.view), tuple(map(Constant, self.databases.shown))))
             return f"{row} may or may not be a row: two databases differ in {len(self.unknown[0])} facts"
         lines = [f"{' and '.join(map(show, facts))} may or may not exist" for facts in self.unknown]
         more = len(lines) - _SHOWN
@@ -236,18 +236,6 @@ class Undecided(_Stated):
     def __repr__(self) -> str:
         shown = f", {_some(self.witnesses)}" if self.witnesses else ""
         return f"Undecided({self.view!r}, {self.reasons}{shown})"
-
-
-def _differing(databases: TwoDatabases) -> tuple[Atom, ...]:
-    """The facts that one of two databases has and the other has not, those of the second one first."""
-    first, second = databases.first, databases.second
-    parts = ((more, less) for more, less in ((second, first), (first, second)))
-    return tuple(
-        Atom(Predicate(name), tuple(map(Constant, row)))
-        for more, less in parts
-        for name, rows in more.items()
-        for row in sorted(rows - less.get(name, frozenset()), key=repr)
-    )
 
 
 def _some(witnesses: Sequence[Witness]) -> str:

@@ -17,6 +17,7 @@ From an answer set to a database: what the solver knows by number gets values of
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations, pairwise
 from typing import Literal, TypeVar
@@ -26,10 +27,12 @@ from msgspec import Struct
 from datalog.budget import BudgetSpentError, limit
 from datalog.model import (
     ANY,
+    Atom,
     ColumnType,
     Comparison,
     Constant,
     Operator,
+    Predicate,
     Row,
     Value,
     Variable,
@@ -173,11 +176,40 @@ class TwoDatabases(Struct, frozen=True):
         first: one of them, before the update.
         second: the other.
         row: a row that the view has on the second one after the update, and not on the first.
+        is_counted: whether its last column is the number of its copies.
+        numbered: the relations whose last column tells equal rows apart.
     """
 
     first: Rows
     second: Rows
     row: Row
+    is_counted: bool = False
+    numbered: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, catalog: Catalog, view: View, first: Rows, second: Rows, row: Row) -> TwoDatabases:
+        """Two databases of a warehouse that differ on a view."""
+        numbered = {name for name, relation in catalog.relations.items() if relation.is_numbered}
+        return cls(first, second, row, view.is_counted, frozenset(numbered))
+
+    @property
+    def shown(self) -> Row:
+        """The row as the view has it."""
+        return self.row[:-1] if self.is_counted else self.row
+
+    @property
+    def differing(self) -> tuple[Atom, ...]:
+        """The facts that one has and the other has not, or has less often, those of the second one first."""
+        return tuple(
+            Atom(Predicate(name), tuple(map(Constant, row)))
+            for more, less in ((self.second, self.first), (self.first, self.second))
+            for name in more
+            for row in sorted((self._bag(name, more) - self._bag(name, less)).elements(), key=repr)
+        )
+
+    def _bag(self, name: str, rows: Rows) -> Counter[Row]:
+        found = rows.get(name, frozenset())
+        return Counter(row[:-1] if name in self.numbered else row for row in found)
 
 
 class Open(Struct, frozen=True):
@@ -311,15 +343,15 @@ class NewStates:
             return Open(_left_open(self.known.catalog, first, others), "rows")
         if why_not(self.known, first):
             return Open(_NO_VALUES)
-        less = self._state(view, first)
+        catalog, less = self.known.catalog, self._state(view, first)
         for other in others:
             if other is None or why_not(self.known, other):
                 continue
             more = self._state(view, other)
             if more - less:
-                return TwoDatabases(first, other, min(more - less, key=repr))
+                return TwoDatabases.of(catalog, view, first, other, min(more - less, key=repr))
             if less - more:
-                return TwoDatabases(other, first, min(less - more, key=repr))
+                return TwoDatabases.of(catalog, view, other, first, min(less - more, key=repr))
         return Open(_NO_VALUES)
 
     def _state(self, view: View, database: Rows) -> frozenset[Row]:

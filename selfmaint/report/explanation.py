@@ -125,8 +125,9 @@ def _counterexample(explanation: Explanation, found: Counterexample) -> Iterator
         for name in dict.fromkeys((*found.first, *found.added, *found.inserted, *found.deleted))
     )
     yield table(scope, ["relation", "first database", "second database", "the update"], [], rows, lines=True)
+    row = found.row[:-1] if explanation.view.is_counted else found.row
     yield cell(
-        f"after the update, `{explanation.view.stored_in.name}` has the row {shown_row(found.row)} on the second "
+        f"after the update, `{explanation.view.stored_in.name}` has the row {shown_row(row)} on the second "
         "database, and not on the first; both were evaluated again"
     )
 

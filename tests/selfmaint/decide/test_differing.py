@@ -6,8 +6,9 @@ import pyarrow as pa
 import pytest
 
 import selfmaint
+from datalog.model import Constant
 from selfmaint.decide import differing
-from selfmaint.decide.verdict import VerdictKind
+from selfmaint.decide.verdict import NotSelfMaintainable, VerdictKind
 from tests import frames
 
 PROGRAM = """create table customer (id int primary key, name string not null);
@@ -52,3 +53,17 @@ def test_the_largest_of_a_group_goes(beside: str, monkeypatch: pytest.MonkeyPatc
     assert made.check(update)["most"].kind is kind
     shown = made.explain(update, "most").counterexample
     assert (shown is not None) is (kind is VerdictKind.NO)
+
+
+def test_what_tells_equal_rows_apart_is_not_shown() -> None:
+    """The number of a row of a table without a key, and that of a view's copies."""
+    text = """create table t (a int, b int); create table u (k int not null primary key, w int);
+        create view j as select u.k, t.a, t.b from t join u on t.a = u.w;"""
+    with selfmaint.build(
+        text, {"j": pa.table({"k": [2, 2], "a": [1, 1], "b": [0, 1]})}, engine="duckdb"
+    ) as here:
+        update = selfmaint.Update.from_frames(here, {"u": pa.table({"k": [3], "w": [5]})}, effective=True)
+        verdict = here.check(update)["j"]
+    assert isinstance(verdict, NotSelfMaintainable)
+    ((fact,),) = verdict.unknown
+    assert (fact.predicate.name, fact.arity, fact.terms[0]) == ("t", 2, Constant(5))
