@@ -49,12 +49,13 @@ from selfmaint.maintain.group_values import (
     part,
     variables,
 )
-from selfmaint.maintain.nonzero_sums import NonzeroSums, shows_nonzero_sums
+from selfmaint.maintain.nonzero_sums import NonzeroSums
 from selfmaint.maintain.shown_groups import ShownGroups
 from selfmaint.maintain.side_by_side import Side, Step, joined
 from selfmaint.warehouse.base_relations import BaseRelation, variable_types
 from selfmaint.warehouse.catalog import GroupedView, View
 from selfmaint.warehouse.grouped import SOME_ROWS, Grouped, Measure
+from selfmaint.warehouse.having import shows_nonzero_sums
 
 ROWS, OLD, WIDE, BESIDE, DROPPED, GONE = (
     Predicate(n, Version.STEP) for n in ("rows", "old", "wide", "beside", "dropped", "gone")

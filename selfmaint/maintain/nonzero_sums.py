@@ -16,11 +16,9 @@ Conditions of soundness:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-
 from msgspec import Struct
 
-from datalog.model import Aggregate, AggregateFunction, AnyOf, Compared, Condition, Constant, Expression
+from datalog.model import AnyOf, Compared, Condition, Expression
 from selfmaint.maintain.conditions import negation
 from selfmaint.maintain.group_values import FALSE, ZERO, GroupValues
 from selfmaint.warehouse.grouped import Measure
@@ -49,31 +47,3 @@ class NonzeroSums(Struct, frozen=True):
     def new(self, measure: Measure) -> Expression:
         """A sum after the update, where it is determined."""
         return self.values.total(measure.column)
-
-
-def shows_nonzero_sums(
-    having: Sequence[Condition], measures: Sequence[Measure], never_null: Collection[int]
-) -> bool:
-    """Whether the first condition holds, of sums that are exact."""
-    of = {
-        repr(m.aggregate)
-        for m in measures
-        if m.aggregate.function is AggregateFunction.SUM
-        and not m.aggregate.distinct
-        and (m.column in never_null or len(measures) == 1)
-    }
-    if len(having) != 1 or len(of) != len(measures):
-        return False
-    (one,) = having
-    return {_asked(test) for test in (one.conditions if isinstance(one, AnyOf) else having)} == of
-
-
-def _asked(condition: Condition) -> str | None:
-    """The sum that a condition asks to be other than 0."""
-    match condition:
-        case Compared("!=", Aggregate() as one, Constant(value)) if value == 0 and not isinstance(
-            value, bool
-        ):
-            return repr(one)
-        case _:
-            return None

@@ -36,7 +36,7 @@ from datalog.model import (
 from selfmaint.warehouse.base_relations import BaseRelation, determined_terms, variable_types
 from selfmaint.warehouse.definitions import without_references
 from selfmaint.warehouse.grouped import Grouped, Measure, core_rule, grouped
-from selfmaint.warehouse.having import LEFT_OUT, asks_plainly
+from selfmaint.warehouse.having import LEFT_OUT, NOT_TOLD, asks_plainly, shows_nonzero_sums
 from selfmaint.warehouse.views import GroupedView, Limitation, Outside, View
 
 _ADDING = (AggregateFunction.SUM, AggregateFunction.AVG)
@@ -97,7 +97,9 @@ def with_core(
     if isinstance(found, str):
         return replace(view, limitation=Limitation(kind, f"`{view.name}` {does}, and {found}"))
     if found.block.having:
-        limited = replace(view, limitation=Limitation(kind, f"`{view.name}` {does}, and {LEFT_OUT}"))
+        every = {m.column for m in found.measures}
+        why = NOT_TOLD if shows_nonzero_sums(found.block.having, found.measures, every) else LEFT_OUT
+        limited = replace(view, limitation=Limitation(kind, f"`{view.name}` {does}, and {why}"))
         return replace(limited, shown_groups=_shown_groups(limited, core, found, relations))
     if kind is Outside.AGGREGATE:
         functions = dict.fromkeys(m.aggregate.function.value for m in found.measures)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 
 from datalog.analysis.expression_types import expression_type
@@ -10,6 +10,7 @@ from datalog.model import (
     ANY,
     MIRRORED,
     Aggregate,
+    AggregateFunction,
     AllOf,
     AnyOf,
     ColumnType,
@@ -21,9 +22,12 @@ from datalog.model import (
     Operator,
     Variable,
 )
+from selfmaint.warehouse.grouped import Measure
 
 LEFT_OUT = "groups that its HAVING leaves out are not stored: take HAVING into a query over the view"
 """Why a view with a HAVING is not of the class of views that group."""
+NOT_TOLD = "groups that add up to 0 are not told from none: show a count of their rows, too"
+"""Why one that shows sums other than 0 is not."""
 
 
 def asks_plainly(
@@ -62,3 +66,31 @@ def aggregate_first(condition: Compared) -> tuple[Operator, Expression, Expressi
     if isinstance(right, Aggregate) and not isinstance(left, Aggregate):
         return MIRRORED[operator], right, left
     return operator, left, right
+
+
+def shows_nonzero_sums(
+    having: Sequence[Condition], measures: Sequence[Measure], never_null: Collection[int]
+) -> bool:
+    """Whether groups are shown where some sum is not 0: `selfmaint.maintain.nonzero_sums`, condition 1."""
+    of = {
+        repr(m.aggregate)
+        for m in measures
+        if m.aggregate.function is AggregateFunction.SUM
+        and not m.aggregate.distinct
+        and (m.column in never_null or len(measures) == 1)
+    }
+    if len(having) != 1 or len(of) != len(measures):
+        return False
+    (one,) = having
+    return {_asked(test) for test in (one.conditions if isinstance(one, AnyOf) else having)} == of
+
+
+def _asked(condition: Condition) -> str | None:
+    """The sum that a condition asks to be other than 0."""
+    match condition:
+        case Compared("!=", Aggregate() as one, Constant(value)) if value == 0 and not isinstance(
+            value, bool
+        ):
+            return repr(one)
+        case _:
+            return None
