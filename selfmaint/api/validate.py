@@ -150,7 +150,7 @@ def require_new(warehouse: Warehouse[Any], update: Update[Any]) -> None:
         raise input_error(
             Code.COMMITTED,
             f"this update was committed before, in snapshot {before}",
-            "nothing is to be done; `as_of` looks at the state before it, and `selfmaint history` lists them",
+            "nothing is to be done; `as_of` (`--as-of`) looks at the state before it, `selfmaint history` lists them",
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from argparse import ArgumentTypeError
+from argparse import Action, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
@@ -36,6 +36,17 @@ def option(*flags: str, **settings: Any) -> Option:
 def repeatable(*flags: str, metavar: str, help: str) -> Option:  # noqa: A002 - as `argparse` has it
     """An option that may be given several times: a list, by default empty."""
     return option(*flags, action="append", default=[], metavar=metavar, help=help)
+
+
+class _Once(Action):
+    """Stores a value, and refuses another one: `argparse` would drop the first."""
+
+    def __call__(
+        self, parser: ArgumentParser, namespace: Namespace, values: Any, option_string: str | None = None
+    ) -> None:
+        if getattr(namespace, self.dest) is not None:
+            parser.error(f"argument {option_string}: given twice; run the command for each, in their order")
+        setattr(namespace, self.dest, values)
 
 
 def switch(*flags: str, help: str) -> Option:  # noqa: A002 - as `argparse` has it
@@ -116,6 +127,7 @@ EFFECTIVE = yes_or_no(
 UPDATE = (
     option(
         "--update",
+        action=_Once,
         metavar="DIR",
         type=Path,
         help="The update: files RELATION.insert.SUFFIX and RELATION.delete.SUFFIX, parquet, csv or jsonl.",

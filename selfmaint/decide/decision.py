@@ -288,7 +288,8 @@ class Decision(Struct, dict=True):
         """
         is_rule, body = view.limitation is None, view.body
         if isinstance(view, GroupedView):
-            is_rule, body = situation.effective and not view.grouped.is_hidden, view.core.body
+            is_whole = not view.grouped.is_hidden or bool(view.grouped.block.having)
+            is_rule, body = situation.effective and is_whole, view.core.body
         names = frozenset(atom.predicate.name for atom in body)
         return names - self.whole(situation) if is_rule and not view.unchanging else None
 

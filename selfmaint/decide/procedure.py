@@ -336,7 +336,8 @@ def _over_shown_groups(known: Knowledge[D], groups: GroupedView, verdict: Undeci
                 known.kept[key] = following(decision.knowledge(known.engine, known.facts, apart))
             there: Knowledge[D] = known.kept[key]
             if is_failing(there, groups):
-                return _over_own_relations(there, [groups]).get(groups.name, verdict)
+                untold = replace(verdict, reasons=(*_untold(there, groups, ()), *verdict.reasons))
+                return _over_own_relations(there, [groups]).get(groups.name, untold)
             found = group_verdict(there, groups)
     except BudgetSpentError as spent:
         return verdict.because_of(str(spent))

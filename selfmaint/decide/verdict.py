@@ -195,8 +195,11 @@ class NotSelfMaintainable(_Stated):
     def because(self) -> str:
         """What may or may not exist: the first few; of many facts the row that hangs on them."""
         if self.databases is not None and len(self.unknown[0]) > _MOST_FACTS:
+            differ = f"two databases differ in {len(self.unknown[0])} facts"
+            if self.databases.view not in ("", self.view):
+                return f"{differ}, and on rows of the view"
             row = show(Atom(Predicate(self.view), tuple(map(Constant, self.databases.shown))))
-            return f"{row} may or may not be a row: two databases differ in {len(self.unknown[0])} facts"
+            return f"{row} may or may not be a row: {differ}"
         lines = [f"{' and '.join(map(show, facts))} may or may not exist" for facts in self.unknown]
         more = len(lines) - _SHOWN
         return "\n".join([*lines[:_SHOWN], *([f"and {more} or more others"] if more > 0 else [])])

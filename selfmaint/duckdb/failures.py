@@ -53,6 +53,9 @@ def as_input_error(failure: duckdb.Error, files: Mapping[str, Mark | None]) -> I
     if _NOT_HELD.search(line) and not named:
         hint = "declare a wider type for its column, or correct the value"
         return input_error(Code.COLUMNS_DIFFER, f"a value is not read: {line}", hint)
+    if "CSV Error on Line" in line and not named:
+        hint = "correct the record: what begins with a quote ends with one, and a quote inside is doubled"
+        return input_error(Code.COLUMNS_DIFFER, f"a record cannot be read: {line}", hint)
     if isinstance(failure, _VALUES) and not named:
         hint = "guard it in the view that computes it: `x / nullif(y, 0)`, or a type that holds the value"
         return input_error(Code.COLUMNS_DIFFER, f"a value cannot be computed: {line}", hint)

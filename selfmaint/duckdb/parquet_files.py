@@ -63,7 +63,8 @@ def parquet(database: Database, files: Sequence[Path], name: str) -> Relation:
         layout = _layout(database, files, columns, types)
     except (duckdb.Error, OSError, ValueError) as failure:
         message = f"`{name}`: `{files[0]}` cannot be read as Parquet: {first_line(failure)}"
-        raise input_error(Code.COLUMNS_DIFFER, message) from failure
+        hint = "if it is of another format, name it by that: `.csv`, `.jsonl`"
+        raise input_error(Code.COLUMNS_DIFFER, message, hint) from failure
     read_as = [
         ANY if stored == "NullType()" else _READ_AS.get(stored or "", _READ_AS.get(kind, sql_type(kind)))
         for (_, stored, _), kind in zip(columns, types, strict=True)

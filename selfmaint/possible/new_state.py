@@ -176,6 +176,7 @@ class TwoDatabases(Struct, frozen=True):
         first: one of them, before the update.
         second: the other.
         row: a row that the view has on the second one after the update, and not on the first.
+        view: the view, which may be a part of another one, as a query of a union is.
         is_counted: whether its last column is the number of its copies.
         numbered: the relations whose last column tells equal rows apart.
     """
@@ -183,6 +184,7 @@ class TwoDatabases(Struct, frozen=True):
     first: Rows
     second: Rows
     row: Row
+    view: str = ""
     is_counted: bool = False
     numbered: frozenset[str] = frozenset()
 
@@ -190,7 +192,7 @@ class TwoDatabases(Struct, frozen=True):
     def of(cls, catalog: Catalog, view: View, first: Rows, second: Rows, row: Row) -> TwoDatabases:
         """Two databases of a warehouse that differ on a view."""
         numbered = {name for name, relation in catalog.relations.items() if relation.is_numbered}
-        return cls(first, second, row, view.is_counted, frozenset(numbered))
+        return cls(first, second, row, view.name, view.is_counted, frozenset(numbered))
 
     @property
     def shown(self) -> Row:

@@ -59,6 +59,9 @@ _BINARY_COLLATION = "utf8_binary"
 
 _MOST_SIZES = 2
 """Precision and scale."""
+_DECIMALS = (
+    f"a decimal has 1 to {MAX_PRECISION} digits, none to all of them behind the point: `decimal(10, 2)`"
+)
 
 
 def column_type(tree: exp.DataType) -> ColumnType | None:
@@ -153,6 +156,11 @@ def declaration(name: str, schema: exp.Schema, problems: Problems) -> Declaratio
         if not isinstance(one, exp.ColumnDef):
             for part in _table_constraints(one):
                 _take(part, (), found, names)
+    for one in definitions:
+        kind = one.args.get("kind")
+        if isinstance(kind, exp.DataType) and kind.this is exp.DType.DECIMAL and column_type(kind) is None:
+            message = f"column `{one.name}` of `{name}` is of type `{kind.sql().lower()}`, which there is not"
+            problems.error(Code.UNKNOWN_TYPE, message, one, "no such size", hint=_DECIMALS)
     columns = tuple(
         Column(
             one.name, _type(one), one.name in found.not_null, problems.source.span_of(one), _unmodelled(one)

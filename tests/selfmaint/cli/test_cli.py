@@ -217,6 +217,7 @@ def test_the_page_of_a_code(code: str) -> None:
     [
         ["check"],
         ["check", "w.toml", "--format", "xml"],
+        ["check", "w.toml", "--update", "monday", "--update", "tuesday"],
         ["explain", "w.toml"],
         ["conformance"],
         ["conformance", "x.jsonl", "--limit", "0"],

@@ -545,3 +545,14 @@ def test_natural_joins_put_common_columns_first_in_the_order_of_the_left_side() 
     for join in ("r natural join s", "(select * from r natural join s) as u", "r natural left join s"):
         found = read_sql(f"{tables} create view v as select * from {join};")
         assert [view.columns for view in (*found.views, *found.opaque)] == [("b", "c", "a", "d")], join
+
+
+@pytest.mark.parametrize("sizes", ["10.2", "40,2", "2,10", "10,2,1", "0"])
+def test_a_decimal_that_there_is_none_of_is_refused(sizes: str) -> None:
+    with pytest.raises(ProgramError) as caught:
+        read_sql(
+            f"create table t (id int primary key, price decimal({sizes})); create view v as select id from t;"
+        )
+    (found,) = caught.value.diagnostics
+    assert found.code is Code.UNKNOWN_TYPE
+    assert "column `price` of `t`" in found.message
