@@ -16,13 +16,13 @@ from sqlglot import exp
 
 from datalog.copies import replace
 from datalog.model import Negation, Predicate, TextQuery, ViewDefinition
+from datalog.sql.affected.first_rows import limited
 from datalog.sql.affected.inner import Closed, Ctes, Inner
 from datalog.sql.affected.names import Scope, UnknownShapeError, without_left_out
 from datalog.sql.affected.plan import (
     Combined,
     Distinct,
     Join,
-    Limited,
     OneRow,
     Plan,
     Query,
@@ -137,7 +137,7 @@ class _Reading(Struct, dict=True):
             case _:
                 raise UnknownShapeError(f"it has a part that is not known: {type(tree).__name__.lower()}")
         if tree.args.get("limit") is not None or tree.args.get("offset") is not None:
-            return replace(found, plan=_limited(tree, found))
+            return replace(found, plan=limited(tree, found))
         return found
 
     def _combined(self, tree: exp.SetOperation, ctes: Ctes, around: Scope | None) -> Query:
@@ -364,33 +364,6 @@ class _Reading(Struct, dict=True):
                 return Join("full", left, right, tuple(tests), inner)
             case _:
                 return Join("inner", left, right, tuple(tests), inner)
-
-
-def _limited(tree: exp.Expr, query: Query) -> Limited:
-    """The first rows of a query; their order is known where it is by columns of the result, named as there or selected.
-
-    `SELECT p.id AS n FROM patient p ORDER BY p.id`: no alias is qualified, so both are one column.
-    """
-    limit, order = tree.args.get("limit"), tree.args.get("order")
-    number = limit.expression if isinstance(limit, exp.Limit) else None
-    names, outputs = dict(query.outputs), [output for _, output in query.outputs]
-    selected = [one.unalias().sql().casefold() for one in tree.expressions]
-    shown = (
-        dict(zip(selected, outputs, strict=True)) if len(selected) == len(outputs) else {}
-    )  # else there is `*`
-    by: list[tuple[int, bool, bool]] = []
-    for one in order.expressions if order is not None else ():
-        column, (down, first) = one.this, (bool(one.args.get("desc")), one.args.get("nulls_first"))
-        found = None
-        if isinstance(column, exp.Column):
-            found = shown.get(column.sql().casefold()) if column.table else names.get(column.name.casefold())
-        if found is None:
-            return Limited(query.plan)
-        by.append((found, down, not down if first is None else bool(first)))
-    is_known = tree.args.get("offset") is None and by and len(names) == len(outputs)
-    if is_known and isinstance(number, exp.Literal) and number.is_int:
-        return Limited(query.plan, tuple(by), int(number.name))
-    return Limited(query.plan)
 
 
 def _require(tree: exp.Expr, known: frozenset[str] | set[str]) -> None:
