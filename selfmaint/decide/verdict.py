@@ -355,7 +355,7 @@ def folded(reasons: Iterable[str]) -> Sequence[str]:
         if all(one.endswith(PARTLY_USED) for one in elsewhere)
         else "not used, or only partly"
     )
-    line = f"what {len(elsewhere)} other views and helpers rule out is {used} (`check --verbose` names them)"
+    line = f"what {len(elsewhere)} other views, or parts of views, rule out is {used} (`check --verbose` names them)"
     return [*(reason for reason in given if reason not in elsewhere), line]
 
 

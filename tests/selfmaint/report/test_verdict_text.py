@@ -31,7 +31,7 @@ def test_reasons_in_other_views_are_one_line_unless_all_are_asked_for() -> None:
     assert verdict.because.splitlines() == [
         "`v` groups",
         "too many rows",
-        "what 3 other views and helpers rule out is not used, or only partly (`check --verbose` names them)",
+        "what 3 other views, or parts of views, rule out is not used, or only partly (`check --verbose` names them)",
     ]
     assert because(verdict, verbose=True).splitlines() == list(verdict.reasons)
     assert Undecided("v", elsewhere[:1]).because == elsewhere[0]
