@@ -193,7 +193,7 @@ class LakeCatalog:
         return frozenset(
             name
             for name, of, number, gone in rows
-            if of > files or (gone >= fewest and gone > share * number)
+            if of > files or (gone >= fewest and int(gone) > share * int(number))
         )
 
 
