@@ -288,8 +288,9 @@ class GroupPlan(Struct, frozen=True, dict=True):
         )
         if not self.leaves_out:
             return values
-        if shows_nonzero_sums(self.view.grouped.block.having, measures, self.never_null):
-            return NonzeroSums(values)
+        shown = self.view.grouped.measures
+        if shows_nonzero_sums(self.view.grouped.block.having, shown, self.never_null):
+            return NonzeroSums(values, shown)
         by_group = dict(zip(self.grouped.groups, self.keys, strict=True))
         return ShownGroups(values, measures, self.grouped.block.having, by_group, told)
 

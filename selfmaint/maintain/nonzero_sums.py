@@ -9,8 +9,9 @@ So are the sides of LEFT JOINs that show sums with 0 for none, and nothing else 
 Conditions of soundness:
 
 1. All aggregates are sums, of whole numbers or decimals, and HAVING asks that one of them is not 0, no more and no
-   less. A sum of what may be null is the only one: else it could be shown beside another, as null or as 0. Then the old
-   sums of a group are those of its row, or come to 0, as those of one without rows do.
+   less: each is shown, and no other is asked for. A sum of what may be null is the only one: else it could be shown
+   beside another, as null or as 0. Then the old sums of a group are those of its row, or come to 0, as those of one
+   without rows do.
 2. They add and subtract; where numbers pass what can be computed without loss (`exact_numbers.py`) the group is open.
 """
 
@@ -25,19 +26,25 @@ from selfmaint.warehouse.grouped import Measure
 
 
 class NonzeroSums(Struct, frozen=True):
-    """Expressions over a group's old row, if it is stored, and its parts."""
+    """Expressions over a group's old row, if it is stored, and its parts.
+
+    Attributes:
+        values: the values of the group.
+        sums: those that the view shows, which are all that HAVING asks for.
+    """
 
     values: GroupValues
+    sums: tuple[Measure, ...]
 
     @property
     def exists(self) -> Condition:
         """Whether the group is shown after the update."""
-        return AnyOf(tuple(Compared("!=", self.new(m), ZERO) for m in self.values.grouped.measures))
+        return AnyOf(tuple(Compared("!=", self.new(m), ZERO) for m in self.sums))
 
     @property
     def is_open(self) -> Condition:
         """Whether something about the group is not determined."""
-        return AnyOf(tuple(negation(self.values.adds_up(m.column)) for m in self.values.grouped.measures))
+        return AnyOf(tuple(negation(self.values.adds_up(m.column)) for m in self.sums))
 
     @property
     def is_overdrawn(self) -> Condition:

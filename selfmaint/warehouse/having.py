@@ -71,7 +71,10 @@ def aggregate_first(condition: Compared) -> tuple[Operator, Expression, Expressi
 def shows_nonzero_sums(
     having: Sequence[Condition], measures: Sequence[Measure], never_null: Collection[int]
 ) -> bool:
-    """Whether groups are shown where some sum is not 0: `selfmaint.maintain.nonzero_sums`, condition 1."""
+    """Whether groups are shown where some sum of a view is not 0: `selfmaint.maintain.nonzero_sums`, condition 1.
+
+    `measures` are those that the view shows.
+    """
     of = {
         repr(m.aggregate)
         for m in measures

@@ -309,7 +309,8 @@ def _zero_for_none(random: Random) -> str:
         also = random.choice(["", "", f", sum(coalesce({other}, 0)) as u", ", count(*) as n"])
         value = value if random.random() < 0.5 else f"coalesce({value}, 0)"
         test = f"sum({value}) <> 0" + (f" or sum(coalesce({other}, 0)) <> 0" if " u" in also else "")
-        return f"select {by}, sum({value}) as t{also} from {table} group by {by} having {test}"
+        shown = random.choice([f", sum({value}) as t{also}", f", sum({value}) as t{also}", "", also])
+        return f"select {by}{shown} from {table} group by {by} having {test}"
     if way < 0.4:
         on = f"{table}.{by} = {at}"
         return f"select {key}, coalesce(sum({value}), 0) as t from {kept} left join {table} on {on} group by {key}"

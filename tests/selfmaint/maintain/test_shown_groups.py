@@ -81,6 +81,9 @@ ONE, TWO = (
         (ONE, rows(), rows(), rows((1, "k", 9)), rows(("k", -9))),
         (ONE, rows(), rows((8, "k", None), (9, "k", 2)), rows((1, "k", 2)), rows()),
         (ONE, rows(("k", 7)), rows(), rows((1, "k", None)), rows(("k", 7))),
+        ("v(C) :- sale(I, C, A) having sum(A) != 0.", rows(("k",)), rows((9, "k", 4)), rows(), None),
+        ("v(C) :- sale(I, C, A) having sum(A) != 0.", rows(), rows((9, "k", 4)), rows(), None),
+        (TWO.replace("sum(A), ", "", 1), rows(("k", 1)), rows((9, "k", -1)), rows(), None),
         (TWO, rows(), rows((9, "k", 4)), rows(), None),  # the first is null or 0, and either would be shown
         (
             TWO.replace("sum(A)", "sum(coalesce(A, 0))"),
