@@ -93,6 +93,8 @@ class ViewDefinition:
         semantics: whether equal rows of the result stand once.
         text: the SQL query that it was read from, if it was.
         span: where it is defined.
+        is_split: whether the blocks are one query's rows with partners in its LEFT JOINs, and those without; or it is
+            one of these.
     """
 
     name: str
@@ -101,6 +103,7 @@ class ViewDefinition:
     semantics: Semantics = Semantics.BAG
     text: str | None = field(default=None, compare=False, repr=False)
     span: Span | None = field(default=None, compare=False, repr=False)
+    is_split: bool = field(default=False, repr=False)
 
     @property
     def predicate(self) -> Predicate:

@@ -28,6 +28,7 @@ from datalog.copies import replace
 from datalog.model import (
     Aggregate,
     Atom,
+    Block,
     Comparison,
     Constant,
     Expression,
@@ -108,7 +109,7 @@ def branches(name: str, rules: Sequence[tuple[Rule, Rule]]) -> tuple[Branch, ...
 
 
 def branches_of_queries(union: ViewDefinition) -> dict[Branch, ViewDefinition]:
-    """The branches of a union of queries of which some group, each with its query as a view; none as above.
+    """The branches of a union of queries of which some group or compute, each with its query as a view; none as above.
 
         SELECT 'sales' AS what, region, SUM(x) AS n FROM sale GROUP BY region          v#1, of the rows with 'sales'
         UNION ALL SELECT 'visits' AS what, region, COUNT(*) FROM visit GROUP BY region      v#2
@@ -116,7 +117,7 @@ def branches_of_queries(union: ViewDefinition) -> dict[Branch, ViewDefinition]:
     Condition 2 is that constants among the outputs are different, and the rows of each query stand once where its view
     keeps no duplicates. Its aggregates stand without casts and roundings: whether these lose digits is not asked.
     """
-    if not 1 < len(union.blocks) <= MOST or all(one.groups is None for one in union.blocks):
+    if not 1 < len(union.blocks) <= MOST or all(map(_is_plain, union.blocks)):
         return {}
     columns = tuple(column(i) for i in range(len(union.columns)))
     tests = [_of_head(Rule(Atom(Predicate(union.name), _constants(one.outputs)), ())) for one in union.blocks]
@@ -137,6 +138,11 @@ def branches_of_queries(union: ViewDefinition) -> dict[Branch, ViewDefinition]:
         )
         found[branch] = replace(union, name=name, blocks=(alone,))
     return found
+
+
+def _is_plain(one: Block) -> bool:
+    """Whether a query shows columns and constants of a join alone, as a rule does."""
+    return one.groups is None and all(isinstance(output, Variable | Constant) for output in one.outputs)
 
 
 def _constants(outputs: Iterable[Expression]) -> tuple[Term, ...]:

@@ -108,6 +108,8 @@ def _twins(definition: ViewDefinition, known: Mapping[str, Declaration]) -> str 
                 )
     if definition.semantics is Semantics.SET:
         return None
+    if definition.is_split:
+        return f"`{definition.name}` has rows with partners in its LEFT JOINs, and rows without"
     if len(definition.blocks) > 1 and not _are_apart(definition):
         return f"`{definition.name}` is a union that keeps duplicates (UNION ALL)"
     loose = next((atom for block in definition.blocks if (atom := undetermined(block, known))), None)

@@ -45,6 +45,7 @@ from selfmaint.decide.selftest import compact_program
 from selfmaint.decide.verdict import Witness
 from selfmaint.maintain.core_rows import anchored
 from selfmaint.maintain.group_plan import GroupPlan
+from selfmaint.maintain.nonzero_sums import NonzeroSums
 from selfmaint.warehouse.catalog import Catalog, GroupedView
 from selfmaint.warehouse.grouped import Grouped, Measure
 from selfmaint.warehouse.situation import Situation
@@ -73,6 +74,7 @@ class GroupSearch(Struct, dict=True):
         choices: those that the views make necessary.
         fewest: the rules that are unfolded.
         quick: whether examples are not wanted.
+        nullable: of a summand of a union the columns that are null in rows of others; None of a view of its own.
     """
 
     view: GroupedView
@@ -81,6 +83,7 @@ class GroupSearch(Struct, dict=True):
     choices: Choices
     fewest: Fewest
     quick: bool
+    nullable: frozenset[int] | None = None
     _tried: Tried = field(default_factory=set)
 
     @cached_property
@@ -126,14 +129,21 @@ class GroupSearch(Struct, dict=True):
 
     def _open(self, change: Change, situation: Situation) -> Iterator[str]:
         """What may be open although the core rows that are gained and lost are determined."""
-        values = LostValues(self.evaluation.catalog, self.view, change, is_known=False)
+        if self.view.grouped.block.having:
+            plan = GroupPlan(self.view, self.evaluation.catalog.relations)
+            if not isinstance(plan.values, NonzeroSums):
+                yield str(self.view.limitation)
+            return
+        values = LostValues(self.evaluation.catalog, self.view, change, False, self.nullable)
         yield from values.averages()
         loses = self._may_lose(change, situation)
         if loses is False:
             return
         if loses is None:
             yield _TOO_MANY
-        matters = any(m.aggregate.function in _EXTREMA for m in self.view.grouped.measures)
+        matters = self.nullable is None and any(
+            m.aggregate.function in _EXTREMA for m in self.view.grouped.measures
+        )
         known = matters and self._knows_core(change, situation)
         yield from replace(values, is_known=known).open()
 
@@ -206,12 +216,14 @@ class LostValues(Struct, frozen=True):
         view: a view that groups.
         change: the kind of change.
         is_known: whether all core rows of any group are always known; matters where there are extrema.
+        nullable: of a summand the columns that are null in others; its groups have other rows, too. None of a view.
     """
 
     catalog: Catalog
     view: GroupedView
     change: Change
     is_known: bool
+    nullable: frozenset[int] | None = None
 
     @property
     def grouped(self) -> Grouped:
@@ -242,7 +254,8 @@ class LostValues(Struct, frozen=True):
     @property
     def _has_rows(self) -> bool:
         """Condition 1."""
-        return self.grouped.count_column is not None or (not self.grouped.is_total and self.grouped.is_single)
+        is_single = self.grouped.is_single and self.nullable is None
+        return self.grouped.count_column is not None or (not self.grouped.is_total and is_single)
 
     def _counts(self, measure: Measure) -> bool:
         """Whether the number of a measure's values that are not null is known."""
@@ -254,7 +267,8 @@ class LostValues(Struct, frozen=True):
         return same or (self._is_never_null(measure) and self._has_rows)
 
     def _is_never_null(self, measure: Measure) -> bool:
-        return measure.column in GroupPlan(self.view, self.catalog.relations).never_null
+        never_null = GroupPlan(self.view, self.catalog.relations).never_null
+        return measure.column in never_null.difference(self.nullable or ())
 
     def _sum_is_closed(self, measure: Measure) -> bool:
         """Condition 2."""
@@ -263,7 +277,7 @@ class LostValues(Struct, frozen=True):
     def _extremum_is_closed(self, measure: Measure) -> bool:
         """Condition 3; the other rows are looked for by the group's values, which have to be columns of the core."""
         plain = all(isinstance(group, Variable) for group in self.grouped.groups)
-        if plain and self.grouped.groups and self.grouped.is_single:
+        if plain and self.grouped.groups and self.grouped.is_single and self.nullable is None:
             return True
         return plain and self.is_known and (self._has_rows or self._counts(measure))
 

@@ -49,6 +49,7 @@ from selfmaint.audit.unmatched import is_always_told
 from selfmaint.audit.unread import leaves_unread
 from selfmaint.countermodel.databases import Evaluation
 from selfmaint.decide.decision import Decision
+from selfmaint.maintain.group_plan import GroupPlan
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, GroupedView, View
 from selfmaint.warehouse.reads import is_unknown, reads
 from selfmaint.warehouse.situation import Situation
@@ -80,10 +81,18 @@ def parts(catalog: Catalog) -> tuple[Catalog, ...]:
             program=programs[number],
             views=tuple(sorted((*views, *unknown), key=catalog.views.index)) if unknown else tuple(views),
             relations=relations[number],
-            summands={view.name: its for view in views if (its := catalog.summands.get(view.name))},
+            summands=_of(views, catalog.summands),
+            grouped_summands=_of(views, catalog.grouped_summands),
         )
         for number, views in found.items()
     )
+
+
+def _of(
+    views: Iterable[View], sums: Mapping[str, tuple[GroupedView, ...]]
+) -> dict[str, tuple[GroupedView, ...]]:
+    """The summands of some views."""
+    return {view.name: sums[view.name] for view in views if view.name in sums}
 
 
 def _programs(catalog: Catalog, part_of: Mapping[str, int]) -> Mapping[int, Program]:
@@ -311,8 +320,13 @@ class Search(Struct, dict=True):
     def _searched(self, view: View, change: Change) -> Outcome:
         if isinstance(view, GroupedView):
             return self._groups(view).outcome(change, change.situation(self.catalog, self.known))
+        if view.shown_groups is not None:
+            groups = self._over_shown_groups._groups(view.shown_groups)
+            return groups.outcome(change, change.situation(self.catalog, self.known))
         if view.name in self.catalog.summands:
             return self._summed(view, change)
+        if view.name in self.catalog.grouped_summands:
+            return self._summed_groups(view, change)
         if view.limitation is not None:
             is_told = is_always_told(self.catalog, view, change.situation(self.catalog, self.known))
             return Always() if is_told else Unclear((str(view.limitation),))
@@ -320,6 +334,12 @@ class Search(Struct, dict=True):
             return self._among_texts(view, change)
         cell = self._cell(view, change)
         return cell.outcome() if cell.rules else Always()
+
+    @cached_property
+    def _over_shown_groups(self) -> Search:
+        """The search with the groups of views that leave some out by their HAVING, in place of these views."""
+        views = tuple(view.shown_groups or view for view in self.catalog.views)
+        return Search(replace(self.catalog, views=views), self.known, self.quick, budget_s=self.budget_s)
 
     @cached_property
     def _over_summands(self) -> Decision:
@@ -334,6 +354,19 @@ class Search(Struct, dict=True):
             return Unclear((str(view.limitation),))
         tests = (self._over_summands.depends(part, situation) for part in self.catalog.summands[view.name])
         return Unclear((str(view.limitation),)) if any(tests) else Always()
+
+    def _summed_groups(self, view: View, change: Change) -> Outcome:
+        """Of groups over a union: always, if it is so of the groups over each query, which are not alone in theirs."""
+        there = Search(self.catalog.with_summands, self.known, True, budget_s=self.budget_s)
+        parts = self.catalog.grouped_summands[view.name]
+        columns = [GroupPlan(part, self.catalog.relations).never_null for part in parts]
+        nullable = frozenset[int].union(*columns) - frozenset[int].intersection(*columns)
+        for part in parts:
+            groups = replace(there._groups(part), nullable=nullable)
+            found = groups.outcome(change, change.situation(self.catalog, self.known))
+            if not isinstance(found, Always):
+                return Unclear((str(view.limitation),))
+        return Always()
 
     @cached_property
     def _plain(self) -> Search:

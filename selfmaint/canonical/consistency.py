@@ -35,7 +35,13 @@ from datalog.rewrite import drop_empty, drop_unreachable, simplify
 from datalog.rewrite.branches import Branch, in_none
 from selfmaint.canonical.constraint_checks import NOT_EFFECTIVE, Check, constraint_checks, never_there
 from selfmaint.canonical.contributions import Contribution
-from selfmaint.canonical.evidence import derived, of_subgoals_alone, without_given
+from selfmaint.canonical.evidence import (
+    derived,
+    derived_by,
+    of_subgoals_alone,
+    summands,
+    without_given,
+)
 from selfmaint.canonical.group_checks import group_checks
 from selfmaint.canonical.rules import given_rules, known_rules, wholly_known
 from selfmaint.errors import Code
@@ -70,7 +76,9 @@ def checks(
         if isinstance(view, GroupedView):
             found.extend(group_checks(view, catalog, full=full))
         if situation.effective:
-            found.extend(_missing_rows(view, catalog, situation))
+            found.extend(_missing_rows(view, derived(view), catalog, situation))
+    for union, part in summands(catalog) if situation.effective else ():
+        found.extend(_missing_rows(part, derived_by(union, part), catalog, situation))
     apart = ((name, its) for name, its in catalog.unions.items() if name not in catalog.outer)
     found.extend(_of_no_branch(name, parts, full=full) for name, parts in apart)
     wrong = {name: list(unlike_any(name, outer)) for name, outer in catalog.outer.items()}
@@ -304,13 +312,17 @@ def _null_checks(relation: BaseRelation, situation: Situation) -> Iterator[Check
             )
 
 
-def _missing_rows(view: View, catalog: Catalog, situation: Situation) -> Iterator[Check]:
+def _missing_rows(
+    view: View,
+    its: tuple[tuple[Atom, ...], tuple[Literal, ...], Atom] | None,
+    catalog: Catalog,
+    situation: Situation,
+) -> Iterator[Check]:
     """A view, such as a copy, proves a deleted row absent if it lacks what that row and known facts would give.
 
     A row that the view itself proves present is left out: what lacks then contradicts the other views, not the update.
     What a foreign key says to be there is not asked for, nor is what the view would show of it.
     """
-    its = derived(view)
     if its is None:
         return
     body, filters, head = its

@@ -32,7 +32,7 @@ from datalog.model import (
     Variable,
     Version,
 )
-from selfmaint.canonical.evidence import Evidence, evidence, listing
+from selfmaint.canonical.evidence import Evidence, evidence, evidence_of_summands, listing
 from selfmaint.errors import Code
 from selfmaint.warehouse.base_relations import row_atom
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, Reference, View
@@ -80,7 +80,8 @@ def constraint_checks(
     `whole` relations are wholly known; `full` checks do not all start at the update.
     """
     for relation in catalog.relations.values():
-        in_part = () if relation.name in whole else tuple(evidence(catalog, relation))
+        shown = (*evidence(catalog, relation), *evidence_of_summands(catalog, relation))
+        in_part = () if relation.name in whole else shown
         for key in relation.unique:
             yield from _key_checks(relation, key, situation, whole, in_part, full=full)
         for reference in relation.references:
@@ -153,7 +154,7 @@ def _key_shown(
     every = range(relation.arity)
     terms = tuple(shown.subgoal.terms[i] if i in key else Variable(f"X{i}") for i in every)
     row = Atom(Predicate(relation.name), terms)
-    here: tuple[Literal, ...] = (shown.stored, *_present(row, key, relation))
+    here: tuple[Literal, ...] = (*shown.given, *_present(row, key, relation))
     differing = [
         _unlike(terms[i], shown.subgoal.terms[i]) for i in every if i not in key and shown.shows([i])
     ]
@@ -321,7 +322,7 @@ def _of_referencing(
         if shown.shows(key.reference.columns):
             by, its = shown.subgoal, [i for i in range(key.relation.arity) if shown.shows([i])]
             stays = shown.stays(key.situation) if staying else ()
-            body = (*tests(by), shown.stored, *key.present(by), *stays)
+            body = (*tests(by), *shown.given, *key.present(by), *stays)
             row = Atom(by.predicate, tuple(by.terms[i] for i in its))
             for check in _check(
                 code, shown.view, f"{message}, as {shown.view.shown} shows", [body], row, once=message

@@ -16,6 +16,8 @@ Conditions of soundness:
 4. A view has a row for each row of a relation if each match of its body gives it one, and its body is a subgoal of that
    relation with distinct variables, beside subgoals that have their row by foreign keys. So a value that the relation
    has in a column that the view shows is in the view, and what is not there the relation did not have.
+5. A row of a union whose rules do not all tell their rows is of the one rule that fits it, where the others have
+   another constant in a column, or null where this row has a value, or a value where this rule has null.
 """
 
 from __future__ import annotations
@@ -24,16 +26,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from datalog.copies import replace
 from datalog.model import (
     Atom,
     Constant,
     Literal,
     Negation,
+    NullTest,
     Term,
     Variable,
     Version,
+    ViewDefinition,
     apply_atom,
     apply_literal,
+    value_kind,
     variables_of,
 )
 from selfmaint.warehouse.base_relations import BaseRelation, certain_variables
@@ -53,6 +59,7 @@ class Evidence(Struct, frozen=True):
         index: of the subgoal in the core's body.
         body: the core's, in these terms.
         tests: what holds of the body.
+        fits: what tells that the stored row is of this body, if not all of the view's are.
     """
 
     view: GroupedView
@@ -62,6 +69,12 @@ class Evidence(Struct, frozen=True):
     index: int
     body: tuple[Atom, ...]
     tests: tuple[Literal, ...]
+    fits: tuple[NullTest, ...] = ()
+
+    @property
+    def given(self) -> tuple[Literal, ...]:
+        """The stored row, and what tells that it is of this subgoal."""
+        return self.stored, *self.fits
 
     def shows(self, columns: Iterable[int]) -> bool:
         """Whether the stored row tells the values of some columns of the base row."""
@@ -81,18 +94,82 @@ def evidence(catalog: Catalog, relation: BaseRelation) -> Iterator[Evidence]:
         if not isinstance(view, GroupedView) or view.grouped.is_total or view.grouped.is_hidden:
             continue
         stored = view.grouped.stored(view.core.rule.head.predicate.of(Version.STORED), "Q")
-        names = variables_of([stored, *view.core.body])
-        apart: dict[Variable, Term] = {v: Variable(f"V{i}") for i, v in enumerate(names)}
-        stored = apply_atom(apart, stored)
-        filters = tuple(apply_literal(apart, li) for li in view.core.filters)
-        body = tuple(apply_atom(apart, atom) for atom in view.core.body)
-        for index, subgoal in enumerate(body):
-            bound = {*stored.terms, *subgoal.terms}
-            if subgoal.predicate.name == relation.name and not set(variables_of([subgoal])) <= set(
-                stored.terms
-            ):
-                its = tuple(li for li in filters if bound.issuperset(variables_of([li])))
-                yield Evidence(view, stored, subgoal, its, index, body, filters)
+        for shown in _shown(view, stored, relation):
+            if not set(variables_of([shown.subgoal])) <= set(shown.stored.terms):
+                yield shown
+
+
+def evidence_of_summands(catalog: Catalog, relation: BaseRelation) -> Iterator[Evidence]:
+    """What stored rows of unions show of rows of a relation, in part or whole: condition 5."""
+    for union, part in summands(catalog):
+        definition, every = union.definition, catalog.summands[union.name]
+        blocks = definition.blocks if isinstance(definition, ViewDefinition) else ()
+        if not any(one.is_constant for one in blocks):
+            fits = _fits(part, [other for other in every if other.name != part.name])
+            if fits is not None:
+                yield from _shown(part, Atom(union.predicate, _outputs(part)), relation, fits)
+
+
+def summands(catalog: Catalog) -> Iterator[tuple[View, GroupedView]]:
+    """The unions whose rules do not all tell their rows, each with its rules, said to be these in messages."""
+    for name, parts in catalog.summands.items():
+        union = catalog.view(name)
+        for part in parts:
+            yield union, replace(part, rule_of=(name, int(part.name.rpartition("#")[2])))
+
+
+def derived_by(union: View, part: GroupedView) -> tuple[tuple[Atom, ...], tuple[Literal, ...], Atom] | None:
+    """As `derived`, of a union and one of its rules."""
+    block = part.grouped.block
+    row = Atom(union.predicate, _outputs(part))
+    return None if block.filters or block.having else (part.core.body, part.core.filters, row)
+
+
+def _outputs(part: GroupedView) -> tuple[Term, ...]:
+    """A row of a summand, as the union stores it: the core's terms and constants, new variables elsewhere."""
+    terms = part.grouped.stored(part.predicate, "Q").terms[: len(part.stored_columns)]
+    outputs = part.grouped.block.outputs
+    return tuple(its if isinstance(its, Constant) else t for its, t in zip(outputs, terms, strict=False))
+
+
+def _fits(part: GroupedView, others: Iterable[GroupedView]) -> tuple[NullTest, ...] | None:
+    """What tells that a row is of a rule, and of none of some others; None if nothing does."""
+    tests = dict[NullTest, None]()
+    for other in others:
+        pairs = list(zip(_outputs(part), _outputs(other), strict=True))
+        known = other.core.not_null | other.core.certain
+        valued = [mine for mine, its in pairs if its == Constant(None) and isinstance(mine, Variable)]
+        if any(_differ(mine, its) or (mine == Constant(None) and its in known) for mine, its in pairs):
+            continue
+        if not valued:
+            return None
+        tests[NullTest(valued[0])] = None
+    return tuple(tests)
+
+
+def _differ(one: Term, other: Term) -> bool:
+    """Whether two terms are constants that are never equal."""
+    if not (isinstance(one, Constant) and isinstance(other, Constant)):
+        return False
+    kinds = value_kind(one.value), value_kind(other.value)
+    return one.value != other.value and (kinds[0] == kinds[1] or "null" in kinds)
+
+
+def _shown(
+    view: GroupedView, stored: Atom, relation: BaseRelation, fits: Sequence[NullTest] = ()
+) -> Iterator[Evidence]:
+    """What a stored row of a view shows of rows of a relation."""
+    names = variables_of([stored, *view.core.body])
+    apart: dict[Variable, Term] = {v: Variable(f"V{i}") for i, v in enumerate(names)}
+    stored = apply_atom(apart, stored)
+    filters = tuple(apply_literal(apart, li) for li in view.core.filters)
+    body = tuple(apply_atom(apart, atom) for atom in view.core.body)
+    tests = tuple(li for one in fits if isinstance(li := apply_literal(apart, one), NullTest))
+    for index, subgoal in enumerate(body):
+        bound = {*stored.terms, *subgoal.terms}
+        if subgoal.predicate.name == relation.name:
+            its = tuple(li for li in filters if bound.issuperset(variables_of([li])))
+            yield Evidence(view, stored, subgoal, its, index, body, filters, tests)
 
 
 def derived(view: View) -> tuple[tuple[Atom, ...], tuple[Literal, ...], Atom] | None:

@@ -30,7 +30,7 @@ from selfmaint.decide.open_groups import INEXACT, UNCOUNTABLE, group_verdict, ma
 from selfmaint.decide.own_columns import known_there
 from selfmaint.decide.pairs import confirmed
 from selfmaint.decide.saturation import decide_with, followed, following, learns, saturated
-from selfmaint.decide.summands import Summed, SummedGroups, Told
+from selfmaint.decide.summands import Summed, SummedGroups, Told, untold
 from selfmaint.decide.unread_columns import untouched
 from selfmaint.decide.verdict import (
     Change,
@@ -286,8 +286,7 @@ def _over_summands(known: Knowledge[D], view: View, verdict: Verdict) -> Verdict
             if not changed.isdisjoint(atom.predicate.name for atom in part.core.body):
                 found = _told_of(there, part)
                 if found is None:
-                    number = part.name.rpartition("#")[2]
-                    return verdict.because_of(f"what its query {number} gains or loses is not determined")
+                    return verdict.because_of(untold(part))
                 told.append(found)
         if view.name in catalog.grouped_summands:
             groups = SummedGroups(known, view, summands, told)

@@ -12,8 +12,8 @@ Conditions of soundness:
    written in the union. Else it goes if there is one rule besides written rows, which gives each row once. Else nobody
    knows whether it stays, and the union is not decided here.
 5. The rows of a group over a UNION ALL are those of all rules together: what it gains and loses is what the rules'
-   groups do, and its stored values are kept up as those of any group (`group_values.py`). Where types, or columns
-   that are never null, are not the same in all rules, it is not decided.
+   groups do, and its stored values are kept up as those of any group (`group_values.py`). Where types are not the same
+   in all rules, it is not decided; a column is never null that is so in all of them.
 """
 
 from __future__ import annotations
@@ -50,6 +50,14 @@ from selfmaint.warehouse.catalog import GroupedView, View
 _GAINED, _LOST, _NEW, _LEFT, _OPEN, _GIVEN = (
     Predicate(name, Version.STEP) for name in ("gained", "lost", "new", "left", "open", "given")
 )
+
+
+def untold(part: GroupedView) -> str:
+    """Why a union is not decided where what one of its rules gains and loses is not determined."""
+    definition = part.definition
+    if isinstance(definition, ViewDefinition) and definition.is_split:
+        return "which rows come and go, with or without what its LEFT JOINs look up, is not determined"
+    return f"what its query {part.name.rpartition('#')[2]} gains or loses is not determined"
 
 
 class Told(Struct, Generic[D], frozen=True, dict=True):
@@ -214,11 +222,22 @@ class SummedGroups(Struct, Generic[D], frozen=True, dict=True):
 
     def is_open(self) -> bool:
         """Whether some group's new row is not determined."""
-        plans = [GroupPlan(part, self.known.catalog.relations) for part in self.summands]
-        each = [(p.never_null, p.operands, p.sums, p.averages, p.grouped.columns) for p in plans]
-        if any(its != each[0] for its in each) or (self._keys and self._whole.grouped.is_total):
+        each = [(p.operands, p.sums, p.averages, p.grouped.columns) for p in self._plans]
+        if any(its != each[0] for its in each) or self._least is None:
+            return True
+        if self._keys and self._whole.grouped.is_total:
             return True
         return self._change is not None and self._change.open is not None
+
+    @cached_property
+    def _plans(self) -> Sequence[GroupPlan]:
+        return [GroupPlan(part, self.known.catalog.relations) for part in self.summands]
+
+    @property
+    def _least(self) -> GroupedView | None:
+        """The groups over a query in which no column is never null that is so in no other; None if there is none."""
+        never_null = frozenset[int].intersection(*(plan.never_null for plan in self._plans))
+        return next((plan.view for plan in self._plans if plan.never_null == never_null), None)
 
     @cached_property
     def _keys(self) -> tuple[int, ...]:
@@ -242,7 +261,7 @@ class SummedGroups(Struct, Generic[D], frozen=True, dict=True):
     @property
     def _whole(self) -> GroupedView:
         """The view, which groups by what tells the queries apart, too."""
-        one = self.summands[0]
+        one = self._least or self.summands[0]
         grouped, more = one.grouped, {i: Variable(f"Query_{i}") for i in self._keys}
         outputs = tuple(more.get(i, output) for i, output in enumerate(grouped.block.outputs))
         groups = None if grouped.block.groups is None else (*grouped.block.groups, *more.values())

@@ -38,7 +38,7 @@ from selfmaint.warehouse.branches import queries_apart, query_branches, told_apa
 from selfmaint.warehouse.clock import Clock
 from selfmaint.warehouse.computed_columns import are_computed_alike
 from selfmaint.warehouse.constraints import Reference
-from selfmaint.warehouse.cores import core_rules, projected, types_met, with_core
+from selfmaint.warehouse.cores import core_rules, projected, types_met, with_core, without_core
 from selfmaint.warehouse.definitions import rules_by_name, separated, unfolded_rules, view_of
 from selfmaint.warehouse.emptiness import with_empty_views
 from selfmaint.warehouse.outer_joins import joins_of, outer_parts, parts_of
@@ -301,7 +301,7 @@ def catalog(
     validate(program)
     _require_plain_names(program)
     taken = _taken(program, opaque := tuple(opaque))
-    joins = joins_of([*program.views, *opaque], taken)
+    joins = joins_of([*program.views, *opaque], taken, program.declarations)
     written, made_of = program, {one.name: one for one in parts_of(joins.values())}
     written_alone = [v for v in program.views if v.name not in joins and v.name.casefold() not in taken]
     queries = query_branches(written_alone)
@@ -333,6 +333,7 @@ def catalog(
     alike = {n: one for n, one in joins.items() if are_computed_alike(one, told, relations, met)}
     sides = {name: outer_parts(views[name], one, views, relations) for name, one in alike.items()}
     outer = {name: one for name, one in alike.items() if sides[name]}
+    views |= {name: without_core(views[name]) for name in outer}
     unions |= {name: sides[name] for name in outer} | queries_apart(queries, views, relations)
     views = {name: view for name, view in views.items() if name not in made_of}
     program = replace(program, rules=tuple(r for r in program.rules if r.head.predicate.name not in made_of))

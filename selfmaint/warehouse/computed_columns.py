@@ -1,8 +1,10 @@
-"""Columns of a view that groups and are computed from its aggregates: those that say nothing more, and those that tell.
+"""Columns that are computed and told: from aggregates, and casts that lose nothing of what they show.
 
     v:    SELECT c, cast(count(*) AS int) AS n, round(sum(t), 2) AS s, round(avg(t), 2) AS a, sum(t) / count(*) AS m
           FROM o GROUP BY c
     v#0:  SELECT c, count(*) AS n, sum(t) AS s, avg(t) AS a FROM o GROUP BY c                     m = s / n
+
+    w:    SELECT cast(id AS bigint) AS id, upper(name) AS name FROM c          w#0: SELECT id, upper(name) FROM c
 
 Each row of `v` is one of `v#0`, and the other way round: so `v` is determined if and only if `v#0` is.
 
@@ -18,7 +20,7 @@ Conditions of soundness:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from datalog.analysis.expression_types import expression_type
 from datalog.analysis.lossless import inside, is_lossless
@@ -29,6 +31,7 @@ from datalog.model import (
     AggregateFunction,
     Arithmetic,
     Atom,
+    Block,
     Call,
     Cast,
     ColumnType,
@@ -54,20 +57,32 @@ from selfmaint.warehouse.views import GroupedView, View
 _EXACT = (AggregateFunction.AVG, AggregateFunction.COUNT)
 
 
-def without_computed(definition: ViewDefinition) -> OuterJoin | None:
-    """A view that groups, without what is computed; None if nothing is, or can be: whether it is told is not asked."""
-    if len(definition.blocks) != 1 or not definition.is_grouped:
+def without_computed(
+    definition: ViewDefinition, types: Mapping[str, Sequence[ColumnType]]
+) -> OuterJoin | None:
+    """A view without columns that are computed; None if none is, or can be left out.
+
+    Of a view that groups whether they are told is not asked; of another one those are left out that are a cast of a
+    column, which loses nothing given the declared types of its tables.
+    """
+    if len(definition.blocks) != 1:
         return None
     (one,) = definition.blocks
     groups = one.groups or ()
     outputs = {i: o for i, o in enumerate(one.outputs) if not _computes(o, groups)}
-    shown: dict[str, Expression] = {repr(o): column(i) for i, o in reversed(outputs.items())}
+    if not definition.is_grouped:
+        outputs = dict(enumerate(one.outputs))
+        for place in _lossless_casts(one, types):
+            del outputs[place]
+    shown: dict[str, Expression] = {
+        repr(o): column(i) for i, o in reversed(outputs.items()) if not isinstance(o, Constant)
+    }
     left = {i: output for i, output in enumerate(one.outputs) if i not in outputs}
     if not left:
         return None
-    for i, output in left.items():  # those that tell one aggregate show it
-        told = _told(output, shown)
-        if told is not None:
+    for i, output in left.items():  # those that tell one aggregate, or column, show it
+        told = _told(output, shown) if definition.is_grouped else inside(output)
+        if told is not None and repr(told) not in shown:
             outputs[i] = told
             shown[repr(told)] = column(i)
     computed = {i: expressed_by(output, shown) for i, output in left.items()}
@@ -86,8 +101,20 @@ def without_computed(definition: ViewDefinition) -> OuterJoin | None:
     values = tuple(
         ComputedColumn(i, definition.columns[i], value) for i, value in computed.items() if value is not None
     )
-    key = tuple(i for i in kept if outputs[i] in groups)
+    key = tuple(i for i in kept if outputs[i] in groups or not definition.is_grouped)
     return OuterJoin(part, tuple(kept), computed=values, key=key) if len(values) == len(left) else None
+
+
+def _lossless_casts(one: Block, types: Mapping[str, Sequence[ColumnType]]) -> Iterator[int]:
+    """The outputs of a query that show a column cast to another type that has all its values."""
+    known: dict[Variable, ColumnType] = {}
+    for atom in one.core.atoms:
+        its = zip(atom.terms, types.get(atom.predicate.name, ()), strict=False)
+        known |= {term: kind for term, kind in its if isinstance(term, Variable)}
+    for place, output in enumerate(one.outputs):
+        its_column = inside(output)
+        if output != its_column and its_column in known and is_lossless(output, known):
+            yield place
 
 
 def _computes(output: Expression, groups: Sequence[Expression]) -> bool:

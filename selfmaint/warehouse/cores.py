@@ -34,7 +34,7 @@ from datalog.model import (
     walk,
 )
 from selfmaint.warehouse.base_relations import BaseRelation, determined_terms, variable_types
-from selfmaint.warehouse.definitions import without_references
+from selfmaint.warehouse.definitions import limited_view, without_references
 from selfmaint.warehouse.grouped import Grouped, Measure, core_rule, grouped
 from selfmaint.warehouse.having import LEFT_OUT, NOT_TOLD, asks_plainly, shows_nonzero_sums
 from selfmaint.warehouse.views import GroupedView, Limitation, Outside, View
@@ -263,6 +263,13 @@ def _counted(view: View) -> View:
     head = Atom(view.predicate, tuple(Variable(f"C{i}") for i, _ in enumerate(view.grouping.columns)))
     rule = replace(view.rule, head=head)
     return replace(view, head=head, rule=rule, columns=view.grouping.columns, is_counted=True)
+
+
+def without_core(view: View) -> View:
+    """A view that is decided by what it is made of, as one that is not decided by its core, or counted rows."""
+    if not (view.is_counted or isinstance(view, GroupedView)) or not (view.definition and view.limitation):
+        return view
+    return limited_view(view.definition, view.stored_columns, view.limitation)
 
 
 def _adds_up(view: GroupedView, relations: Mapping[str, BaseRelation]) -> str:

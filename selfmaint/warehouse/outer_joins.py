@@ -14,6 +14,7 @@ from datalog.model import (
     Atom,
     Comparison,
     Constant,
+    Declaration,
     Expression,
     FullJoin,
     Literal,
@@ -40,10 +41,13 @@ from selfmaint.warehouse.full_joins import of_no_side, recombined_full
 from selfmaint.warehouse.views import View, as_part_of
 
 
-def joins_of(views: Iterable[ViewDefinition | OpaqueView], taken: Collection[str]) -> dict[str, OuterJoin]:
+def joins_of(
+    views: Iterable[ViewDefinition | OpaqueView], taken: Collection[str], declared: Iterable[Declaration]
+) -> dict[str, OuterJoin]:
     """What views are made of that have LEFT JOINs, or columns computed from others, where such names are not taken."""
+    types = {one.name: [column.type for column in one.columns] for one in declared}
     made = (
-        (one.name, one.outer if isinstance(one, OpaqueView) else without_computed(one))
+        (one.name, one.outer if isinstance(one, OpaqueView) else without_computed(one, types))
         for one in views
         if one.name.casefold() not in taken
     )
@@ -110,7 +114,7 @@ def _selection(
     *,
     is_set: bool,
 ) -> ViewDefinition:
-    stored = Atom(view.predicate, tuple(column(i) for i in range(len(view.columns))))
+    stored = Atom(view.predicate, tuple(column(i) for i in range(len(view.stored_columns))))
     made = block(view.name, 0, [stored, *told], outputs)
     return ViewDefinition(view.name, part.columns, (made,), Semantics.SET if is_set else Semantics.BAG)
 

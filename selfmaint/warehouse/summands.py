@@ -94,6 +94,7 @@ def _written(view: View, rules: Sequence[Rule]) -> list[ViewDefinition]:
         return [*definition.parts] if len(definition.parts) <= MOST else []
     if view.limitation is None:
         return []
+    is_split = definition is not None and definition.is_split
     if view.limitation.kind is Outside.UNION:
         name = f"{view.name}#"
         blocks = [block(name, i, rule.body, rule.head.terms) for i, rule in enumerate(rules)]
@@ -109,6 +110,7 @@ def _written(view: View, rules: Sequence[Rule]) -> list[ViewDefinition]:
             (block(f"{view.name}#{number}", 0, one.core.body, one.outputs, filters=one.filters),),
             text=text,
             span=view.rule.span,
+            is_split=is_split,
         )
         for number, one in enumerate(blocks, 1)
         if 1 < len(blocks) <= MOST and not one.is_constant

@@ -175,6 +175,33 @@ def _looked_up(random: Random) -> str:
     return f"select {', '.join(shown)} from r {joins}{where}"
 
 
+def _referenced(random: Random) -> str:
+    """Rows, or groups, with what is computed from what foreign keys may lead to."""
+    joins, its = "r left join s on r.b = s.f", ["coalesce(s.e, 7)", "s.e", "r.c + s.e", "s.d", "s.f"]
+    its += ["case when s.f is null then 'none' when s.e > 1 then 'more' else 'one' end", "coalesce(s.d, r.c)"]
+    if random.random() < 0.4:
+        joins += f" {random.choice(['left join', 'left join', 'join'])} w on s.d = w.k"
+        its += ["coalesce(w.n, '?')", "w.m", "coalesce(w.m, s.e)", "w.n"]
+    where = random.choice(["", "", "", " where r.c > 1", " where s.e is null", " where coalesce(s.e, 2) > 1"])
+    shown = random.sample(its, random.choice([1, 1, 2]))
+    named = [f"{one} as z{i}" for i, one in enumerate(shown)]
+    if random.random() < 0.5:
+        keys = ["r.a", *(["r.b"] if random.random() < 0.3 else [])]
+        return (
+            f"select {random.choice(['', '', 'distinct '])}{', '.join([*keys, *named])} from {joins}{where}"
+        )
+    calls = [
+        "count(*) as n",
+        "sum(r.c) as t",
+        "count(s.f) as k",
+        "sum(s.e) as u",
+        "max(r.a) as m",
+        "count(r.c) as l",
+    ]
+    picked = random.sample(calls, random.choice([1, 2, 3]))
+    return f"select {', '.join([*named, *picked])} from {joins}{where} group by {', '.join(shown)}"
+
+
 def _totalled(random: Random) -> str:
     """Groups of what a LEFT JOIN finds for each row."""
     on = random.choice(["s.d = r.a", "s.e = r.a", "s.d = r.b", "s.f = r.b", "s.d = r.a and s.e > 1"])
@@ -541,6 +568,16 @@ def _combined(word: str) -> Callable[[Random], str]:
                 ("select a as z, b as y from r where c = 1", "select a as z, b as y from r where b = 1"),
                 ("select b as z from r where c > 1", "select b as z from r where c <= 1"),
                 ("select a as z, 1 as y from r", "select f as z, 2 as y from s"),
+                ("select a as z, 1 as y, c + 1 as x from r", "select f as z, 2 as y, -e as x from s"),
+                (
+                    "select a as z, 1 as y, cast(c as bigint) as x from r",
+                    "select f as z, 2 as y, e as x from s",
+                ),
+                ("select a as z, c + 1 as y from r", "select null as z, e as y from s"),
+                (
+                    "select r.a as z, 1 as y, s.f as x, r.c + s.e as w from r join s on r.b = s.f",
+                    random.choice(["select f, 2, f, e * 2 from s", "select f, 2, d, e * 2 from s"]),
+                ),
             ]
         )
         return f"{left} {word} {right}"
@@ -690,6 +727,37 @@ def _over_views(random: Random) -> Views:
     return {"u": below, "v": random.choice(over)}
 
 
+def _staged(random: Random) -> Views:
+    """Columns cast to wider types mostly, beside a view over the same tables: what the casts tell, that may need."""
+
+    def cast(name: str) -> str:
+        kinds = ["{0}", "cast({0} as bigint)", "cast({0} as bigint)", "cast({0} as decimal(12,1))", "{0} + 1"]
+        value = random.choice([*kinds, "cast({0} as int)", "cast({0} as double)", "round({0}, 1)"])
+        return f"{value.format(name)} as {name}{random.choice(['', '', '1'])}"
+
+    some = {"r": "abc", "s": "fde", "t": "xy"}
+    table = random.choice([*some, "r", "s"])
+    names = [name for name in some[table] if random.random() < 0.8] or [some[table][0]]
+    items = ", ".join(dict.fromkeys(map(cast, names)))
+    test = random.choice(["", "", f" where {names[-1]} > 1", f" where {names[0]} is not null"])
+    staged = f"select {random.choice(['', '', '', 'distinct '])}{items} from {table}{test}"
+    if random.random() < 0.25:
+        items, joined = ", ".join(map(cast, random.sample(["a", "c", "f", "e"], 3))), "r join s on b = f"
+        staged = f"select {items} from {joined}{random.choice(['', ' where c > 1'])}"
+    others = [
+        "select r.a, s.e from r join s on r.b = s.f",
+        "select r.b, count(*) as z, sum(r.c) as y from r group by r.b",
+        "select s.f, s.e, count(*) as z from r join s on r.b = s.f group by s.f, s.e",
+        "select distinct s.d from s",
+        "select r.a, r.c, s.e from r left join s on r.b = s.f",
+        "select t.x, r.c from t join r on t.x = r.a",
+        "select r.c from r where not exists (select 1 from s where s.f = r.b)",
+    ]
+    pair = [staged, random.choice(others)]
+    random.shuffle(pair)
+    return {"u": pair[0], "v": pair[1]} if random.random() < 0.7 else {"v": staged}
+
+
 def _any(random: Random) -> str:
     maker = Maker(random)
     return maker.sums(2) if random.random() < 0.25 else maker.query(random.choice([1, 2, 2, 3]))
@@ -709,6 +777,7 @@ SHAPES: dict[str, Callable[[Random], str | Views]] = {
     "FULL JOIN": _outer("full"),
     "FULL JOINs that tell": _full,
     "LEFT JOINs that tell": _looked_up,
+    "LEFT JOINs along foreign keys": _referenced,
     "rows without a match": _unmatched,
     "groups of a LEFT JOIN": _totalled,
     "columns computed from groups": _reckoned,
@@ -768,6 +837,7 @@ SHAPES: dict[str, Callable[[Random], str | Views]] = {
     "INTERSECT": _combined("intersect"),
     "INTERSECT ALL": _combined("intersect all"),
     "views over views": _over_views,
+    "casts that tell": _staged,
     "random queries": _any,
     **WAREHOUSE_SHAPES,
     **TYPED_SHAPES,

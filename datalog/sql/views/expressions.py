@@ -330,6 +330,8 @@ class Reader(Struct, frozen=True):
             if isinstance(operand.value, str) and names_moment(operand.value) and family(to) in _OF_TIME:
                 hint = "write `current_date`, and add days to it"
                 raise self.problems.outside(f"the word `{operand.value.strip()}` as a date", node, hint)
+        if self.variables.type_of(operand) == to and not to.is_open:  # as staging models write of each column
+            return operand
         return Cast(operand, to, self.problems.source.span_of(node), safe=bool(node.args.get("safe")))
 
     def _truth(self, node: exp.Expr) -> Expression:

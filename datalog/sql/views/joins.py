@@ -45,13 +45,22 @@ ReadSource = Callable[[exp.Expr], list[Piece]]
 Declared = Callable[[str], Declaration | None]
 """What is declared of a base relation."""
 
+Either = Callable[[Piece, Piece, Piece, Declared, Reader], list[Piece]]
+"""Makes alternatives of a LEFT JOIN, given its sides, the two joined, and what is declared: see `partners.py`."""
+
 
 def joined(
-    first: exp.Expr, joins: list[exp.Join], read: ReadSource, declared: Declared, reader: Reader
+    first: exp.Expr,
+    joins: list[exp.Join],
+    read: ReadSource,
+    declared: Declared,
+    reader: Reader,
+    either: Either | None = None,
 ) -> list[Piece]:
     """The alternatives of a FROM: for each choice of one alternative a source, the sources joined.
 
     A LEFT JOIN along a declared foreign key whose columns are never null is an inner join: each row has its partner.
+    `either` makes several alternatives of another LEFT JOIN, or none where it cannot be read.
 
     Raises:
         UnreadableError: what is wrong is among the problems.
@@ -64,12 +73,17 @@ def joined(
         for tree, found in zip(trees, alternatives, strict=True):
             _require_joinable(tree, found, reader.problems, may_group=is_one and found is grouped[0])
     _require_plain_commas(joins, reader.problems)
+    if any(join.side and len(found) > 1 for join, found in zip(joins, alternatives[1:], strict=True)):
+        either = None  # a row without a partner would be one without any in each
     choices = list(product(*alternatives))
     if len(choices) > MOST_BLOCKS:
         raise reader.problems.outside(
             f"a join of unions with {len(choices)} combinations", first, "make each union a view of its own"
         )
-    return [_join_all(choice, joins, declared, reader) for choice in choices]
+    found = [one for choice in choices for one in _join_all(choice, joins, declared, reader, either)]
+    if len(found) > MOST_BLOCKS:
+        raise reader.problems.outside(f"{len(found)} ways to have partners", first, JOIN_HINT)
+    return found
 
 
 def _require_joinable(tree: exp.Expr, found: list[Piece], problems: Problems, *, may_group: bool) -> None:
@@ -103,15 +117,28 @@ def _has_comma(join: exp.Join, problems: Problems) -> bool:
     return not before.endswith("cross join")
 
 
-def _join_all(choice: tuple[Piece, ...], joins: list[exp.Join], declared: Declared, reader: Reader) -> Piece:
-    piece = choice[0]
+def _join_all(
+    choice: tuple[Piece, ...],
+    joins: list[exp.Join],
+    declared: Declared,
+    reader: Reader,
+    either: Either | None,
+) -> list[Piece]:
+    """One choice of alternatives joined: one piece, or one for each choice of what `either` makes of LEFT JOINs."""
+    pieces = [choice[0]]
     for join, right in zip(joins, choice[1:], strict=True):
-        found = join_pair(piece, right, join, reader)
-        if join.side and not has_partner(piece, right, found, declared):
-            what = "LEFT JOIN" if join.kind != "OUTER" else "LEFT OUTER JOIN"
-            raise reader.problems.outside(what, join.this, JOIN_HINT)
-        piece = found
-    return piece if len(choice) == 1 else _with_groups(piece, choice)
+        before, pieces = pieces, []
+        for piece in before:
+            found = join_pair(piece, right, join, reader)
+            if not join.side or has_partner(piece, right, found, declared):
+                pieces.append(found)
+                continue
+            more = either(piece, right, found, declared, reader) if either and join.side == "LEFT" else []
+            if not more:
+                what = "LEFT JOIN" if join.kind != "OUTER" else "LEFT OUTER JOIN"
+                raise reader.problems.outside(what, join.this, JOIN_HINT)
+            pieces += more
+    return pieces if len(choice) == 1 else [_with_groups(piece, choice) for piece in pieces]
 
 
 def _with_groups(piece: Piece, choice: Sequence[Piece]) -> Piece:

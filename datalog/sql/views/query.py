@@ -29,6 +29,7 @@ from datalog.sql.views.joined_groups import with_keys
 from datalog.sql.views.joins import MOST_BLOCKS, Piece, column_names, joined, renamed
 from datalog.sql.views.limits import chain
 from datalog.sql.views.null_rejecting import with_inner_joins
+from datalog.sql.views.partners import with_and_without
 from datalog.sql.views.plain_aggregates import with_plain_aggregates
 from datalog.sql.views.scope import Draft, Query, Scope, Source, Variables, family
 from datalog.sql.views.select import GroupedUnionError, is_grouped, select_query, with_conditions
@@ -87,6 +88,7 @@ class QueryReader(Struct, frozen=True):
         dedup: whether whoever uses the rows takes equal ones for one.
         unfolds: of views whose rows are stored: True to unfold those that group or are unions, too, False to read the
             rows of all; None to unfold what is one rule.
+        splits: whether a LEFT JOIN along a foreign key is read as two queries, with partners and without.
     """
 
     relations: Relations
@@ -95,6 +97,7 @@ class QueryReader(Struct, frozen=True):
     expressions: Mapping[str, Inlined] = field(default_factory=dict)
     dedup: bool = False
     unfolds: bool | None = None
+    splits: bool = False
 
     @property
     def reader(self) -> Reader:
@@ -223,7 +226,7 @@ class QueryReader(Struct, frozen=True):
     # ------------------------------------------------------------------------------------------ selects
 
     def _select(self, tree: exp.Select) -> Query:
-        tree = with_inner_joins(tree)
+        written, tree = tree, with_inner_joins(tree)
         from_ = tree.args.get("from_")
         dedup = self.dedup or tree.args.get("distinct") is not None
         inner = replace(self, dedup=dedup and not is_grouped(tree))
@@ -245,7 +248,7 @@ class QueryReader(Struct, frozen=True):
         try:
             query = select_query(found.tree, pieces, self.reader)
         except GroupedUnionError as error:
-            error.select = error.select or tree
+            error.select = error.select or written
             raise
         if pieces[0].beside:
             query = self._with_keys(query, pieces[0], tree)
@@ -276,7 +279,8 @@ class QueryReader(Struct, frozen=True):
         return self._joined(tree.args["from_"].this, tree.args.get("joins") or [])
 
     def _joined(self, first: exp.Expr, joins: list[exp.Join]) -> list[Piece]:
-        return joined(first, joins, self.source, self.relations.declared, self.reader)
+        either = with_and_without if self.splits else None
+        return joined(first, joins, self.source, self.relations.declared, self.reader, either)
 
     def source(self, tree: exp.Expr) -> list[Piece]:
         """The alternatives of one table or subquery of FROM."""

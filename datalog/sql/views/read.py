@@ -23,19 +23,17 @@ from datalog.model import (
     Semantics,
     ViewDefinition,
 )
-from datalog.sql.views.anti_joins import anti_join
 from datalog.sql.views.blocks import named_block, united_type
 from datalog.sql.views.catalogue import Catalogue, Named, second
 from datalog.sql.views.declared_tables import DeclaredTables
 from datalog.sql.views.distinct_on import with_row_numbers
 from datalog.sql.views.grouped_by_all import places_written_out
 from datalog.sql.views.misread import misread
-from datalog.sql.views.outer_joins import outer_join
-from datalog.sql.views.outer_sources import NotToldError
+from datalog.sql.views.otherwise import otherwise
 from datalog.sql.views.outside import report_outside
 from datalog.sql.views.query import QueryReader
 from datalog.sql.views.scope import Query, Variables
-from datalog.sql.views.select import GroupedUnionError, default_name
+from datalog.sql.views.select import default_name
 from datalog.sql.views.shorthand import written_out
 from datalog.sql.views.source import Problems, SqlText, Statement, UnreadableError, counted, statements
 from datalog.sql.views.statement import (
@@ -47,8 +45,6 @@ from datalog.sql.views.statement import (
 )
 from datalog.sql.views.text_reads import Queries, text_query
 from datalog.sql.views.unknown_names import report_unknown
-
-_UNMATCHED = "whether a row has a match is told by what comes and goes, not by the definition alone"
 
 _LONGEST_REASON = 300
 """Characters of a reason; it may quote a name as long as the text."""
@@ -107,9 +103,6 @@ def read_sql(
     given = [SqlText(texts)] if isinstance(texts, str) else list(texts)
     names = frozenset(name.casefold() for name in unfolded)
     return _Reading(given, tuple(declarations), names, instead).run()
-
-
-_APART = "the view is kept as text, and decided by the groups of each query of the union"
 
 
 class _Reading(Struct, dict=True):
@@ -222,12 +215,7 @@ class _Reading(Struct, dict=True):
             view.failed = True
             self._check_names(view)
             if not view.problems.errors and view.stored:
-                names = view.columns or _select_names(view.tree)
-                self._opaque(view.name, view.text, view.problems.unsupported, names, view)
-                if isinstance(error, GroupedUnionError) and error.select is view.tree and error.drafts:
-                    self.opaque[view.name] = replace(self.opaque[view.name], parts=_parts(view, error))
-                    view.problems.found = [replace(one, label=_APART) for one in view.problems.found]
-                self._with_outer(view)
+                self._otherwise(view, error)
         finally:
             self.catalogue.reading.pop()
 
@@ -247,7 +235,10 @@ class _Reading(Struct, dict=True):
         query = QueryReader(self.catalogue, variables, view.problems).query(view.tree)
         if view.problems.found:
             raise UnreadableError
-        query, variables = self._unfolded(view, query, variables)
+        self._defined(view, *self._unfolded(view, query, variables))
+
+    def _defined(self, view: Named, query: Query, variables: Variables, *, is_split: bool = False) -> None:
+        """Takes up what a view is read as."""
         names = self._names(view, query)
         blocks = [named_block(view.name, number, draft) for number, draft in enumerate(query.drafts)]
         outputs = zip(*(draft.outputs for draft in query.drafts), strict=True)
@@ -262,7 +253,7 @@ class _Reading(Struct, dict=True):
         )
         semantics = Semantics.SET if query.distinct else Semantics.BAG
         self.definitions[view.name] = ViewDefinition(
-            view.name, names, tuple(blocks), semantics, view.text, view.span
+            view.name, names, tuple(blocks), semantics, view.text, view.span, is_split=is_split
         )
 
     def _unfolded(self, view: Named, query: Query, variables: Variables) -> tuple[Query, Variables]:
@@ -296,36 +287,25 @@ class _Reading(Struct, dict=True):
             view.names = report_unknown(view.tree, self.catalogue, view.problems)
         view.problems.found = view.problems.errors or view.problems.found
 
-    def _with_outer(self, view: Named) -> None:
-        """A view that could not be read, with what it is made of: for its LEFT JOINs, or as rows without a match."""
-        why: str | None = None
-        for unfolds in (True, None):
-            reader = replace(self._apart(view), unfolds=unfolds)
-            try:
-                outer = outer_join(reader, view.tree, view.name, view.columns)
-            except NotToldError as error:
-                why = why or str(error)
-                continue
-            if outer is not None:
-                self.undone[view.name] = tuple(replace(o, hint=outer.hint) for o in view.problems.found)
-                self.opaque[view.name] = replace(
-                    self.opaque[view.name], columns=outer.names, outer=outer.outer
-                )
-                view.problems.found.clear()
-                return
-        try:
-            anti = anti_join(self._apart(view), view.tree, view.name, view.columns)
-            if anti is not None:
-                why = f"`{view.name}`: {_UNMATCHED}"
-                self.opaque[view.name] = replace(
-                    self.opaque[view.name], columns=anti[0], anti=anti[1], reasons=(why,)
-                )
-                view.problems.found.clear()
-                return
-        except NotToldError as error:
-            why = str(error)
-        if why is not None and len(view.problems.found) == 1:
-            view.problems.found = [replace(one, hint=why) for one in view.problems.found]
+    def _otherwise(self, view: Named, error: UnreadableError) -> None:
+        """A view that could not be read, with what is told of it all the same."""
+        found = otherwise(view, error, lambda: self._apart(view))
+        if found.query is not None:
+            view.failed = False
+            view.problems.found.clear()
+            self._defined(view, *found.query, is_split=True)
+            return
+        names = view.columns or _select_names(view.tree)
+        self._opaque(view.name, view.text, view.problems.unsupported, names, view)
+        self.opaque[view.name] = replace(self.opaque[view.name], **found.told)
+        if "outer" in found.told:
+            self.undone[view.name] = tuple(replace(one, hint=found.hint) for one in view.problems.found)
+        if found.is_read:
+            view.problems.found.clear()
+        elif found.label is not None:
+            view.problems.found = [replace(one, label=found.label) for one in view.problems.found]
+        elif found.hint is not None and len(view.problems.found) == 1:
+            view.problems.found = [replace(one, hint=found.hint) for one in view.problems.found]
 
     def _apart(self, view: Named, problems: Problems | None = None) -> QueryReader:
         """What reads a view once more, its problems apart: what is not read so stays as it was."""
@@ -371,18 +351,6 @@ class _Reading(Struct, dict=True):
     ) -> None:
         words = dict.fromkeys(f"`{name}`: {one.message[:_LONGEST_REASON]}" for one in reasons)
         self.opaque[name] = OpaqueView(name, text, tuple(words), columns, place.span)
-
-
-def _parts(view: Named, grouped: GroupedUnionError) -> tuple[ViewDefinition, ...]:
-    """A view that groups over a union, over each query of it alone."""
-    columns = view.columns or grouped.columns
-    if len(columns) != len(grouped.columns):
-        return ()
-    return tuple(
-        ViewDefinition(name, columns, (named_block(name, 0, draft),), Semantics.BAG, view.text, view.span)
-        for number, draft in enumerate(grouped.drafts, 1)
-        if (name := f"{view.name}#{number}")
-    )
 
 
 def _select_names(tree: exp.Expr) -> tuple[str, ...]:

@@ -49,11 +49,18 @@ VIEWS = (
     "select distinct a.patient from visit a join visit b on a.patient = b.patient and a.fee < b.fee",
     "select id, region || '!' as label from patient",
     "select distinct 'visit' as kind, patient as id from visit union select 'patient', id from patient",
+    "select cast(id as bigint) as id, cast(patient as bigint) as patient from visit",
+    "select id, patient, fee + 1 as more from visit union select null, id, 0 from patient",
+    "select id, patient, fee + 1 as more from visit union select 2, id, null from patient",
+    "select id, patient, fee + 1 as more from visit union select id, null, 0 from patient",
 )
 TELLING = (
     VIEWS[0],
     "select id, patient, fee + 1 as more from visit",
     "select id, patient from visit",
+    "select cast(id as bigint) as id, cast(patient as bigint) as patient from visit",
+    "select id, patient, fee + 1 as more from visit union select null, null, fee - fee from visit",
+    "select 'a' as kind, id, patient, fee - fee as no from visit union select 'b', id, id, 0 from visit",
 )
 """Views that show a visit's key and its patient, though no visit whole."""
 LISTING = (
