@@ -291,7 +291,9 @@ class _Work:
         its = [self.body[i] for i in places]
         if not self.asked.keys().isdisjoint(places):
             return replace(own, selected=frozenset(self.asked[places[0]]))
-        if own.of[0] not in self.changed or len(its) > 1 or self._is_referenced(own.of[0]):
+        # What other views say of the rows that a foreign key leads to tells more than a test does.
+        leading = {relation.name for relation, _ in self.catalog.referenced_by[own.of[0]]}
+        if own.of[0] not in self.changed or len(its) > 1 or leading & {a.predicate.name for a in self.body}:
             return own
         columns: dict[Term, Variable] = {t: Variable(f"X{p}") for p, t in enumerate(its[0].terms)}
         terms = self.view.grouped.terms
@@ -305,11 +307,6 @@ class _Work:
             return own
         values = {v: columns[terms[v]] for v in expression_variables(tests)}
         return replace(own, tests=tuple(tuple(apply_literal(values, li) for li in each) for each in found))
-
-    def _is_referenced(self, name: str) -> bool:
-        """Whether a foreign key leads there from the body: what other views say of its rows tells more than a test."""
-        every = (self.catalog.relations[atom.predicate.name] for atom in self.body)
-        return any(one.target == name for relation in every for one in relation.references)
 
     def _join(self, group: Sequence[int]) -> OwnRelation:
         """A join of base relations that do not change."""

@@ -21,8 +21,9 @@ from selfmaint.audit.example import Always, Depends, Outcome, Unclear, word
 from selfmaint.audit.instance import Instance
 from selfmaint.audit.matrix import audited
 from selfmaint.audit.needs import needs
+from selfmaint.audit.parts import parts
 from selfmaint.audit.proposals import NewKey, proposals, with_proposals
-from selfmaint.audit.search import Search, parts
+from selfmaint.audit.search import Search
 from selfmaint.countermodel.databases import Evaluation
 from selfmaint.report.audit.objects import audit_json
 from selfmaint.report.audit.table import audit_parts
