@@ -21,6 +21,7 @@ RULES = """.decl c(id: int not null, n: string not null) key(id).
 .decl r(x: int not null). .decl q(x: int not null).
 """
 FOREIGN = " foreign(c) references c(id)"
+OF_SOME = "of some orders"
 SQL = """create table c (id int not null primary key, n string not null);
 create table o (id int not null primary key, c int not null, t int not null);
 create materialized view v as """
@@ -33,6 +34,7 @@ OVER_UNION = "SELECT c, count(*) AS k FROM (SELECT c FROM o UNION ALL SELECT id 
 FIGURES = "SELECT 1 AS w, count(*) AS k FROM o UNION ALL SELECT 2, count(*) FROM c"
 HAVING = "SELECT c, count(*) AS k FROM o GROUP BY c HAVING count(*) > 1"
 OUTER = "SELECT o.id, c.id AS c, c.n FROM o LEFT JOIN c ON o.c = c.id"
+LABELS = "SELECT coalesce(c.n, '?') AS n, count(*) AS k FROM o LEFT JOIN c ON o.c = c.id GROUP BY coalesce(c.n, '?')"
 MEAN = "SELECT c, cast(count(*) AS int) AS k, sum(t) AS s, round(avg(t), 1) AS mean FROM o GROUP BY c"
 COUNTED = "SELECT c.id, c.n, h.k FROM c JOIN (SELECT c, count(*) AS k FROM o GROUP BY c) h ON h.c = c.id"
 SUMMED_UP = (
@@ -71,10 +73,9 @@ class Told:
     @property
     def program(self) -> str:
         if self.example.startswith("SELECT"):
-            tables = (
-                SQL.replace("c int not null, t", "c int not null references c, t") if self.constraint else SQL
-            )
-            return f"{tables}{self.example};"
+            null = "" if self.constraint == OF_SOME else " not null"
+            column = f"c int{null} references c, t" if self.constraint else "c int not null, t"
+            return f"{SQL.replace('c int not null, t', column)}{self.example};"
         return RULES.format(self.constraint) + self.example
 
 
@@ -138,6 +139,9 @@ TOLD = [
     Told("v(O, C, T) :- o(O, C, T), not c(C, _).", "undecided", {(1, 1, 5)}, {"o": {(3, 1, 6)}}),
     Told(OUTER, "yes", {(1, 1, "A")}, {"o": {(3, 1, 6)}}),
     Told(OUTER, "no", {(1, 1, "A")}, {"o": {(3, 7, 6)}}),
+    Told(LABELS, "yes", {("?", 1)}, {"o": {(3, None, 6)}}, constraint=OF_SOME),
+    Told(LABELS, "yes", {("?", 1)}, {"o": {(3, 7, 6)}, "c": {(7, "B")}}, constraint=OF_SOME),
+    Told(LABELS, "undecided", {("?", 1)}, {"o": {(3, 7, 6)}}, constraint=OF_SOME),
     Told(UNMATCHED, "yes", {(1, "A")}, {"c": {(7, "B")}}, constraint=FOREIGN),
     Told(MEAN, "yes", {(1, 1, 5, 5.0)}, {"o": {(3, 1, 6)}}),
     Told(MEAN, "yes", {(1, 2, 10, 5.0)}, {}, {"o": {(3, 1, 6)}}),
