@@ -223,6 +223,39 @@ def _totalled(random: Random) -> str:
     return f"select {by}, {shown} from r left join s on {on}{where} group by {by}"
 
 
+def _chained(random: Random) -> str:
+    """Groups of what several LEFT JOINs find for each row, one behind the other mostly."""
+    second, last = random.choice(
+        [("t on t.x = s.f", "t.y"), ("w on w.m = s.f", "w.m"), ("t on t.y = s.d", "t.x")]
+    )
+    first = random.choice(
+        ["s on s.d = r.a", "s on s.d = r.a and s.e > 1", "s on s.e = r.a", "s on s.d = r.b"]
+    )
+    if random.random() < 0.2:
+        second = second.replace("s.f", "r.a")
+    calls = [
+        f"count({last})",
+        f"sum({last})",
+        f"max({last} + s.e)",
+        f"coalesce(sum({last} * s.e), 0)",
+        "max(s.e)",
+    ]
+    calls += [
+        "count(distinct s.f)",
+        "count(distinct s.f)",
+        "min(s.d)",
+        "count(*)",
+        "sum(s.e)",
+        f"sum({last}) * 2",
+    ]
+    picked = [f"{one} as z{i}" for i, one in enumerate(random.sample(calls, random.choice([1, 2, 2, 3])))]
+    by = random.choice(["r.a", "r.a", "r.a, r.c", "r.c"])
+    where = random.choice(["", "", "", " where r.c > 1"])
+    return (
+        f"select {by}, {', '.join(picked)} from r left join {first} left join {second}{where} group by {by}"
+    )
+
+
 def _unmatched(random: Random) -> str:
     """Rows without a match, their keys shown mostly; a foreign key may say what is compared."""
     kept, key, others, other, on, test = random.choice(
@@ -780,6 +813,7 @@ SHAPES: dict[str, Callable[[Random], str | Views]] = {
     "LEFT JOINs along foreign keys": _referenced,
     "rows without a match": _unmatched,
     "groups of a LEFT JOIN": _totalled,
+    "groups of several LEFT JOINs": _chained,
     "columns computed from groups": _reckoned,
     "groups joined to rows": _summed_up,
     "sums, 0 for none": _zero_for_none,

@@ -55,6 +55,7 @@ from datalog.model import (
 )
 from datalog.rewrite.branches import column
 from datalog.sql.views.blocks import named_block
+from datalog.sql.views.chained_groups import join_chains
 from datalog.sql.views.conditions import some_value
 from datalog.sql.views.distinct_values import without_distinct
 from datalog.sql.views.full_joins import full_join, is_full_join
@@ -101,6 +102,7 @@ def outer_join(reader: QueryReader, tree: exp.Expr, view: str, columns: Sequence
         if not isinstance(select, exp.Select):
             return None
         join_scalars(select)
+        join_chains(select, reader)
         if not any(j.side for j in select.args.get("joins") or ()):
             return None
         if is_full_join(select):

@@ -103,7 +103,7 @@ def join_scalars(select: exp.Select) -> None:
         select.append("joins", its.tree())
 
 
-def _free_start(start: str, names: Collection[str]) -> str:
+def free_start(start: str, names: Collection[str]) -> str:
     """Letters that no name begins with: a name that is no column outside may be one of the select list."""
     while any(name.startswith(start) for name in names):
         start += start[0] + "_"
@@ -152,7 +152,7 @@ def _read(node: exp.Subquery, around: Sequence[str], names: Collection[str]) -> 
     source = query.copy()
     source.set("expressions", [])
     source.set("where", None)
-    key, value = (_free_start(first, names) for first in "kv")
+    key, value = (free_start(first, names) for first in "kv")
     return _Joined(own[0], key, value, source, keys, rest)
 
 
