@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct, field
+from sqlglot import exp
 
 from datalog.copies import replace
 from datalog.model import Semantics, ViewDefinition
@@ -73,12 +74,14 @@ def otherwise(view: Named, error: UnreadableError, apart: Callable[[], QueryRead
             return Otherwise(told, is_read=True)
     except NotToldError as reason:
         why = str(reason)
-    found = _with_partners_apart(view, replace(apart(), unfolds=True, splits=True))
+    found = None if told else _with_partners_apart(view, replace(apart(), unfolds=True, splits=True))
     return found or Otherwise(told, label=label, hint=why)
 
 
 def _with_partners_apart(view: Named, reader: QueryReader) -> Otherwise | None:
     """A view whose LEFT JOINs are along foreign keys; None of another one."""
+    if not any(join.side == "LEFT" for join in view.tree.find_all(exp.Join)):
+        return None
     report_outside(view.tree, reader.problems)
     if reader.problems.found or view.problems.source.outside is not None:
         return None

@@ -206,8 +206,13 @@ def test_what_is_not_known_is_no_yes(query: str, inserted: Sides, deleted: Sides
 def test_more_rows_lost_than_are_stored_are_refused() -> None:
     here = warehouse(ALL)
     change = update(here, {}, {"web": [(7, 7, 7, 6_000)]})
-    with pytest.raises(InputError, match="more rows are deleted than there were: `v`"):
+    with pytest.raises(InputError, match="were not there before: rule 1 of `v` lacks what they would give"):
         here.maintain(change)
+    held = Counter(base({}, {}).sql(ALL).fetchall())
+    day, amount = next(row for row, copies in held.items() if copies == 1)
+    twice = update(here, {}, {"web": [(900, day, 7, amount), (901, day, 7, amount)]})
+    with pytest.raises(InputError, match="more rows are deleted than there were: `v`"):
+        here.maintain(twice)
 
 
 def test_where_the_update_may_not_be_effective_nothing_is_concluded() -> None:

@@ -248,7 +248,7 @@ def test_other_spellings(query: str) -> None:
         from customer c left join orders o on o.customer = c.id group by c.id""",
         # condition 3: `boss` may be null where there are partners
         "select c.id, r.boss from customer c left join region r on r.name = c.name and r.id > 1",
-        "select c.id, coalesce(r.boss, '?') as boss from customer c left join region r on r.id = c.region",
+        "select c.id, coalesce(r.boss, '?') as boss from customer c left join region r on r.id = c.region + 0",
         (
             "select c.id, count(o.coupon) as n, count(*) as k "
             "from customer c left join orders o on o.id > 5 group by c.id"
