@@ -43,7 +43,7 @@ from selfmaint.audit.unmatched import is_always_told
 from selfmaint.audit.unread import leaves_unread
 from selfmaint.countermodel.databases import Evaluation
 from selfmaint.decide.decision import Decision
-from selfmaint.maintain.group_plan import GroupPlan
+from selfmaint.decide.summands import OverQueries
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.situation import Situation
 
@@ -298,15 +298,16 @@ class Search(Struct, dict=True):
     def _summed_groups(self, view: View, change: Change) -> Outcome:
         """Of groups over a union: always, if it is so of the groups over each query, which are not alone in theirs."""
         there = Search(self.catalog.with_summands, self.known, True, budget_s=self.budget_s)
-        parts = self.catalog.grouped_summands[view.name]
-        columns = [GroupPlan(part, self.catalog.relations).never_null for part in parts]
-        nullable = frozenset[int].union(*columns) - frozenset[int].intersection(*columns)
-        for part in parts:
-            groups = replace(there._groups(part), nullable=nullable)
-            found = groups.outcome(change, change.situation(self.catalog, self.known))
-            if not isinstance(found, Always):
-                return Unclear((str(view.limitation),))
-        return Always()
+        its = OverQueries(view, self.catalog.grouped_summands[view.name], self.catalog.relations)
+        situation = change.situation(self.catalog, self.known)
+        every = (
+            replace(there._groups(plan.view), nullable=plan.never_null - its.never_null).outcome(
+                change, situation
+            )
+            for plan in its.plans
+        )
+        is_told = its.whole is not None and all(isinstance(found, Always) for found in every)
+        return Always() if is_told else Unclear((str(view.limitation),))
 
     @cached_property
     def _plain(self) -> Search:

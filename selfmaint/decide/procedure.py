@@ -30,7 +30,7 @@ from selfmaint.decide.open_groups import INEXACT, UNCOUNTABLE, group_verdict, ma
 from selfmaint.decide.own_columns import known_there
 from selfmaint.decide.pairs import confirmed
 from selfmaint.decide.saturation import decide_with, followed, following, learns, saturated
-from selfmaint.decide.summands import Summed, SummedGroups, Told, untold
+from selfmaint.decide.summands import OverQueries, Summed, SummedGroups, Told, untold
 from selfmaint.decide.unread_columns import untouched
 from selfmaint.decide.verdict import (
     Change,
@@ -289,7 +289,7 @@ def _over_summands(known: Knowledge[D], view: View, verdict: Verdict) -> Verdict
                     return verdict.because_of(untold(part))
                 told.append(found)
         if view.name in catalog.grouped_summands:
-            groups = SummedGroups(known, view, summands, told)
+            groups = SummedGroups(known, OverQueries(view, summands, catalog.relations), told)
             if groups.is_open():
                 return verdict.because_of(LOST_IN_UNION)
             return SelfMaintainable(view.name, delta=groups.delta)

@@ -45,7 +45,7 @@ from selfmaint.errors import Code, input_error
 from selfmaint.maintain import Delta
 from selfmaint.maintain.group_plan import GroupPlan
 from selfmaint.maintain.groups import GroupChange, certain_rows, core_changes, summed_change
-from selfmaint.warehouse.catalog import GroupedView, View
+from selfmaint.warehouse.catalog import BaseRelation, GroupedView, View
 
 _GAINED, _LOST, _NEW, _LEFT, _OPEN, _GIVEN = (
     Predicate(name, Version.STEP) for name in ("gained", "lost", "new", "left", "open", "given")
@@ -205,42 +205,31 @@ class Summed(Struct, Generic[D], frozen=True, dict=True):
             raise input_error(Code.CONTRADICTS, message, NOT_EFFECTIVE)
 
 
-class SummedGroups(Struct, Generic[D], frozen=True, dict=True):
-    """The change of a view that groups over a UNION ALL (condition 5).
+class OverQueries(Struct, frozen=True, dict=True):
+    """A view that groups over a UNION ALL, by its groups over each query (condition 5).
 
     Attributes:
-        known: everything known.
         view: the view.
         summands: its groups over each query.
-        told: those that may change.
+        relations: the base relations.
     """
 
-    known: Knowledge[D]
     view: View
     summands: Sequence[GroupedView]
-    told: Sequence[Told[D]]
-
-    def is_open(self) -> bool:
-        """Whether some group's new row is not determined."""
-        each = [(p.operands, p.sums, p.averages, p.grouped.columns) for p in self._plans]
-        if any(its != each[0] for its in each) or self._least is None:
-            return True
-        if self._keys and self._whole.grouped.is_total:
-            return True
-        return self._change is not None and self._change.open is not None
+    relations: Mapping[str, BaseRelation]
 
     @cached_property
-    def _plans(self) -> Sequence[GroupPlan]:
-        return [GroupPlan(part, self.known.catalog.relations) for part in self.summands]
+    def plans(self) -> Sequence[GroupPlan]:
+        """How the groups over each query are kept up."""
+        return [GroupPlan(part, self.relations) for part in self.summands]
 
     @property
-    def _least(self) -> GroupedView | None:
-        """The groups over a query in which no column is never null that is so in no other; None if there is none."""
-        never_null = frozenset[int].intersection(*(plan.never_null for plan in self._plans))
-        return next((plan.view for plan in self._plans if plan.never_null == never_null), None)
+    def never_null(self) -> frozenset[int]:
+        """The columns of aggregates whose operand is null in no row of any query."""
+        return frozenset[int].intersection(*(plan.never_null for plan in self.plans))
 
     @cached_property
-    def _keys(self) -> tuple[int, ...]:
+    def keys(self) -> tuple[int, ...]:
         """The columns that tell the queries apart: one value in each of them, and not the same in all."""
         each = [part.grouped.block.outputs for part in self.summands]
         return tuple(
@@ -250,19 +239,13 @@ class SummedGroups(Struct, Generic[D], frozen=True, dict=True):
         )
 
     @cached_property
-    def _change(self) -> GroupChange[D] | None:
-        parts = [
-            (told.known, told.part, [o for i in self._keys if isinstance(o := outputs[i], Constant)])
-            for told in self.told
-            for outputs in [told.part.grouped.block.outputs]
-        ]
-        return summed_change(self.known, self._whole, parts)
-
-    @property
-    def _whole(self) -> GroupedView:
-        """The view, which groups by what tells the queries apart, too."""
-        one = self._least or self.summands[0]
-        grouped, more = one.grouped, {i: Variable(f"Query_{i}") for i in self._keys}
+    def whole(self) -> GroupedView | None:
+        """The view, which groups by what tells the queries apart, too; None if its groups are not those together."""
+        each = [(p.operands, p.sums, p.averages, p.grouped.columns) for p in self.plans]
+        one = next((plan.view for plan in self.plans if plan.never_null == self.never_null), None)
+        if any(its != each[0] for its in each) or one is None or (self.keys and one.grouped.is_total):
+            return None
+        grouped, more = one.grouped, {i: Variable(f"Query_{i}") for i in self.keys}
         outputs = tuple(more.get(i, output) for i, output in enumerate(grouped.block.outputs))
         groups = None if grouped.block.groups is None else (*grouped.block.groups, *more.values())
         made = replace(
@@ -275,10 +258,38 @@ class SummedGroups(Struct, Generic[D], frozen=True, dict=True):
         head = replace(one.head, predicate=self.view.predicate)
         return replace(one, name=self.view.name, head=head, grouped=made)
 
+
+class SummedGroups(Struct, Generic[D], frozen=True, dict=True):
+    """The change of such a view.
+
+    Attributes:
+        known: everything known.
+        its: the view, by its groups over each query.
+        told: those that may change.
+    """
+
+    known: Knowledge[D]
+    its: OverQueries
+    told: Sequence[Told[D]]
+
+    def is_open(self) -> bool:
+        """Whether some group's new row is not determined."""
+        return self.its.whole is None or (self._change is not None and self._change.open is not None)
+
+    @cached_property
+    def _change(self) -> GroupChange[D] | None:
+        parts = [
+            (told.known, told.part, [o for i in self.its.keys if isinstance(o := outputs[i], Constant)])
+            for told in self.told
+            for outputs in [told.part.grouped.block.outputs]
+        ]
+        assert self.its.whole is not None
+        return summed_change(self.known, self.its.whole, parts)
+
     def delta(self) -> Delta[D]:
         """The change, held by the engine."""
         engine, change = self.known.engine, self._change
-        stored = self.known.facts.relations[self.view.predicate]
+        stored = self.known.facts.relations[self.its.view.predicate]
         if change is None:
             return Delta(engine.empty(stored), engine.empty(stored))
         new = engine.like(change.new, stored)

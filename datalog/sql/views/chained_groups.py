@@ -110,6 +110,8 @@ class _Chained:
             raise _NotChainedError
         if any(value for part, value in tree.args.items() if part not in ("this", "alias")):
             raise _NotChainedError
+        if tree.alias_column_names:
+            raise _NotChainedError
         return _Table(tree.alias_or_name.casefold(), tree, declared)
 
     def _place(self, column: exp.Column) -> int:

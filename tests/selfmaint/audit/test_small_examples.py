@@ -32,6 +32,7 @@ SUMMED = (
     "select c.id, c.n, coalesce(p.s, 0) as s "
     "from c left join (select c, sum(t) as s from o group by c) p on p.c = c.id"
 )
+BOTH = "select c as k, t as x from o union all select id, n from c"
 QUIET = "select id, n from c where not exists (select 1 from o where o.c = c.id{})"
 KEPT = [(1, 0), (1, 1), (2, 0)]
 OTHERS = [(1, 1, 5), (1, 2, 5), (2, 1, 1), (2, 1, -5)]
@@ -134,6 +135,26 @@ ALWAYS = {
     (SUMMED, ""): {("o", "insert"), ("o", "delete")},
     ("select c, sum(t) as s from o group by c having sum(t) <> 0", ""): {("o", "insert"), ("o", "delete")},
     ("select c from o group by c having sum(t) <> 0", ""): set(),
+    (f"select k, count(*) as n, sum(x) as s from ({BOTH}) u group by k", ""): {
+        ("c", "insert"),
+        ("c", "delete"),
+        ("o", "insert"),
+        ("o", "delete"),
+    },
+    (
+        f"select k, max(x) as m from ({BOTH}) u group by k",
+        "",
+    ): {
+        ("c", "insert"),
+        ("o", "insert"),
+    },
+    (
+        f"select k, sum(x) as s from ({BOTH}) u group by k",
+        "",
+    ): {
+        ("c", "insert"),
+        ("o", "insert"),
+    },
 }
 """Views of rows without a match, or of sums shown alone, with a foreign key or without: what they always follow."""
 
