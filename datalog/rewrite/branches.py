@@ -13,12 +13,14 @@ Conditions of soundness, for every two rules:
 2. Either the rules differ in such literals alone, all of which the selections state: a row of the one that satisfies
    the other's selection is a row of the other. Or no row satisfies both selections.
 3. The rows stand once.
-4. The constants that a column is compared with are of one kind.
+4. The constants that a column is compared with are of one kind. Numbers tell nothing that they do not tell as doubles,
+   too: a union stores those of all its rules as one type.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from itertools import combinations
 
 from msgspec import Struct
@@ -230,4 +232,17 @@ def _are_disjoint(one: Iterable[Literal], other: Iterable[Literal]) -> bool:
     null = {t.term for t in both if isinstance(t, NullTest) and not t.negated}
     compared = [literal for literal in both if isinstance(literal, Comparison)]
     not_null = {t.term for t in both if isinstance(t, NullTest) and t.negated} | set(variables_of(compared))
-    return bool(null & not_null) or not satisfiable(compared, {})
+    as_doubles = [replace(one, left=as_double(one.left), right=as_double(one.right)) for one in compared]
+    return bool(null & not_null) or not (satisfiable(compared, {}) or satisfiable(as_doubles, {}))
+
+
+def as_double(term: Term) -> Term:
+    """A number as a column of doubles has it; another term as it is.
+
+    >>> from decimal import Decimal
+    >>> as_double(Constant(Decimal("0.1"))) == as_double(Constant(0.1))
+    True
+    """
+    if not isinstance(term, Constant) or isinstance(term.value, bool):
+        return term
+    return Constant(float(term.value)) if isinstance(term.value, int | Decimal) else term

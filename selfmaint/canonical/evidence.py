@@ -42,6 +42,7 @@ from datalog.model import (
     value_kind,
     variables_of,
 )
+from datalog.rewrite.branches import as_double
 from selfmaint.warehouse.base_relations import BaseRelation, certain_variables
 from selfmaint.warehouse.catalog import Catalog, GroupedView, Outside, View
 from selfmaint.warehouse.constraints import given_subgoal
@@ -152,7 +153,7 @@ def _differ(one: Term, other: Term) -> bool:
     if not (isinstance(one, Constant) and isinstance(other, Constant)):
         return False
     kinds = value_kind(one.value), value_kind(other.value)
-    return one.value != other.value and (kinds[0] == kinds[1] or "null" in kinds)
+    return as_double(one) != as_double(other) and (kinds[0] == kinds[1] or "null" in kinds)
 
 
 def _shown(

@@ -16,10 +16,13 @@ from datalog.model import (
     Block,
     Cast,
     ColumnType,
+    Constant,
     Expression,
     Predicate,
     Program,
     Rule,
+    TypeName,
+    Variable,
     ViewDefinition,
     block,
     expressed_by,
@@ -38,8 +41,20 @@ def told_apart(
     relations: Mapping[str, BaseRelation],
     views: Mapping[str, list[Rule]],
 ) -> dict[Branch, View]:
-    """The branches of a union as views; none if its rows do not tell them apart."""
-    found = {}
+    """The branches of a union as views; none if its rows do not tell them apart.
+
+    A constant beside a column of single precision may be another one there.
+    """
+    found = dict[Branch, View]()
+    singles = {
+        i
+        for _, plain in rules
+        for types in [variable_types(plain.atoms, relations)]
+        for i, term in enumerate(plain.head.terms)
+        if isinstance(term, Variable) and types.get(term, ANY).name is TypeName.FLOAT
+    }
+    if any(isinstance(plain.head.terms[i], Constant) for _, plain in rules for i in singles):
+        return found
     for number, branch in enumerate(branches(union.name, rules), 1):
         name = Predicate(branch.name)
         written, plain = (replace(r, head=replace(r.head, predicate=name)) for r in rules[number - 1])
@@ -73,7 +88,7 @@ def queries_apart(
         own = [_types(part, relations) for part in parts]
         shown = [_over_columns(one) for one in definition.blocks]
         kinds = _stored_types(shown, own)
-        if kinds is not None:
+        if kinds is not None and not _of_single_precision(definition, kinds):
             found[name] = {
                 _read_as(branch, values, types, kinds): as_part_of(
                     part, views[name], number, views[name].columns
@@ -83,6 +98,12 @@ def queries_apart(
                 )
             }
     return found
+
+
+def _of_single_precision(union: ViewDefinition, kinds: Sequence[ColumnType | None]) -> bool:
+    """Whether a constant stands in a column of single precision, where it may be another one."""
+    singles = [i for i, kind in enumerate(kinds) if kind is not None and kind.name is TypeName.FLOAT]
+    return any(isinstance(one.outputs[i], Constant) for one in union.blocks for i in singles)
 
 
 def _over_columns(one: Block) -> list[Expression]:
