@@ -13,6 +13,7 @@ from decimal import Decimal, InvalidOperation
 
 from sqlglot import exp
 
+from datalog.analysis.lossless import inside, is_lossless
 from datalog.copies import replace
 from datalog.diagnostics import Code
 from datalog.evaluate.casts import rounded_to
@@ -153,6 +154,7 @@ def compared(
         UnreadableError: values of these types do not compare.
     """
     one, other = _adapted(reader, one, other), _adapted(reader, other, one)
+    one, other = _without_casts(reader, one, other)
     operator = OPPOSITE[operator] if negated else operator
     if operator == "=":
         one, other = _of_one_type(reader, one, other)
@@ -187,6 +189,19 @@ def _adapted(reader: Reader, side: Expression, other: Expression) -> Expression:
     if mine is not None and mine.name is TypeName.DATE and wanted.name in _TIMESTAMPS:
         return Cast(side, wanted)
     return side
+
+
+def _without_casts(reader: Reader, one: Expression, other: Expression) -> tuple[Expression, Expression]:
+    """Two sides without casts that lose nothing, where what is cast compares as it does with them."""
+    types = reader.variables.types
+    inner = [
+        inside(side) if isinstance(side, Cast) and is_lossless(side, types) else side for side in (one, other)
+    ]
+    kinds = [reader.variables.type_of(side) for side in inner]
+    if any(kind is None or kind.is_open for kind in kinds):
+        return one, other
+    is_alike = kinds[0] == kinds[1] or all(kind is not None and kind.name.is_integer for kind in kinds)
+    return (inner[0], inner[1]) if is_alike else (one, other)
 
 
 def _of_one_type(reader: Reader, side: Expression, other: Expression) -> tuple[Expression, Expression]:

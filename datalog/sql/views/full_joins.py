@@ -49,9 +49,15 @@ from datalog.rewrite.branches import column
 from datalog.sql.views.blocks import named_block
 from datalog.sql.views.conditions import conjuncts
 from datalog.sql.views.joins import Piece, join_pair
-from datalog.sql.views.outer_columns import filled_sum, value_without
+from datalog.sql.views.outer_columns import filled_sum
 from datalog.sql.views.outer_computed import with_partner
-from datalog.sql.views.outer_sources import NotToldError, as_table, is_never_null, may_be_joined
+from datalog.sql.views.outer_sources import (
+    NotToldError,
+    as_table,
+    is_never_null,
+    may_be_joined,
+    value_without,
+)
 from datalog.sql.views.outside import report_outside
 from datalog.sql.views.query import QueryReader
 from datalog.sql.views.select import is_grouped, items_of, with_conditions

@@ -9,9 +9,6 @@ from msgspec import Struct
 from datalog.analysis.expression_types import expression_type
 from datalog.analysis.lossless import inside, is_lossless
 from datalog.copies import replace
-from datalog.evaluate import EvaluationError
-from datalog.evaluate.order import is_nan
-from datalog.evaluate.scalars import Scalars
 from datalog.model import (
     ANY,
     Aggregate,
@@ -19,7 +16,6 @@ from datalog.model import (
     AnyOf,
     Call,
     Cast,
-    ColumnType,
     Compared,
     Comparison,
     Condition,
@@ -28,16 +24,14 @@ from datalog.model import (
     Literal,
     Negation,
     NullTest,
-    Value,
     Variable,
     aggregates_of,
-    expression_variables,
     map_condition,
     map_expression,
 )
 from datalog.rewrite.branches import column
 from datalog.sql.views.conditions import in_one
-from datalog.sql.views.outer_sources import NotToldError, Sides
+from datalog.sql.views.outer_sources import NotToldError, Sides, value_without
 from datalog.sql.views.plain_aggregates import plain_aggregate
 from datalog.sql.views.scope import Draft, Variables
 from datalog.sql.views.select import with_conditions
@@ -236,22 +230,6 @@ def filled_sum(
         found = variables.fresh("sum", variables.type_of(made) or ANY)
         columns[found] = made
     return found
-
-
-def value_without(what: Expression, types: Mapping[Variable, ColumnType]) -> Constant | None:
-    """What a column of a side holds in a row that has none of it; None if no literal can compare with that."""
-    nulls: dict[Variable, Value] = dict.fromkeys(expression_variables([what]))
-    operand = what.operand if isinstance(what, Aggregate) else what
-    try:
-        value = 1 if operand is None else Scalars(types, nulls).value(operand)
-    except EvaluationError:
-        return None
-    function = what.function if isinstance(what, Aggregate) else None
-    if function is AggregateFunction.COUNT:
-        return Constant(0 if value is None else 1)
-    is_average = function is AggregateFunction.AVG and value is not None
-    is_mixed = value is not None and expression_type(what, types) in (None, ANY)
-    return None if is_average or is_mixed or is_nan(value) else Constant(value)
 
 
 def _written(columns: Mapping[Variable, Expression], what: Expression) -> Expression:

@@ -13,20 +13,26 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from datalog.analysis.expression_types import expression_type
 from datalog.analysis.lossless import inside, is_lossless
 from datalog.copies import replace
+from datalog.evaluate import EvaluationError
+from datalog.evaluate.order import is_nan
+from datalog.evaluate.scalars import Scalars
 from datalog.model import (
     ANY,
     Aggregate,
     AggregateFunction,
     Atom,
     Call,
+    ColumnType,
     Compared,
     Condition,
     Constant,
     Expression,
     IsNull,
     Term,
+    Value,
     Variable,
     expressed_by,
     expression_variables,
@@ -83,8 +89,16 @@ class Sides:
         self._filter()
         for number in self.sides:
             shown = [what for _, what in self.pieces[number].scope.star()]
-            if number not in self.grouped and not all(isinstance(what, Variable) for what in shown):
-                raise NotToldError(f"let the query that is joined as `{self.shown(number)}` compute nothing")
+            if number not in self.grouped and not all(map(self._is_null_alone, shown)):
+                its = (
+                    f"let the query that is joined as `{self.shown(number)}` compute nothing of what is null"
+                )
+                raise NotToldError(its)
+
+    def _is_null_alone(self, what: Expression) -> bool:
+        """Whether a column is null where all that it is computed from is: so it is in rows without a partner."""
+        types = self.reader.variables.types
+        return isinstance(what, Variable) or value_without(what, types) == Constant(None)
 
     def _join(self) -> None:
         """Reads FROM: condition 4."""
@@ -302,6 +316,22 @@ def as_table(
         found[variable] = its
         columns.append((name, expressed_by(what, {repr(its): variable}) or variable))
     return replace(piece, scope=Scope((Source(source.alias, tuple(columns)),))), found
+
+
+def value_without(what: Expression, types: Mapping[Variable, ColumnType]) -> Constant | None:
+    """What a column of a side holds in a row that has none of it; None if no literal can compare with that."""
+    nulls: dict[Variable, Value] = dict.fromkeys(expression_variables([what]))
+    operand = what.operand if isinstance(what, Aggregate) else what
+    try:
+        value = 1 if operand is None else Scalars(types, nulls).value(operand)
+    except EvaluationError:
+        return None
+    function = what.function if isinstance(what, Aggregate) else None
+    if function is AggregateFunction.COUNT:
+        return Constant(0 if value is None else 1)
+    is_average = function is AggregateFunction.AVG and value is not None
+    is_mixed = value is not None and expression_type(what, types) in (None, ANY)
+    return None if is_average or is_mixed or is_nan(value) else Constant(value)
 
 
 def is_never_null(
