@@ -330,7 +330,6 @@ def catalog(
         and (found := told_apart(program, view, definitions.get(name, ()), relations, by_name))
     }
     told = {name: (cores.get(name) or plain[name].rule, plain[name]) for name in made_of if name in plain}
-    joins = {n: one for n, one in joins.items() if not views[n].unchanging}
     alike = {n: one for n, one in joins.items() if are_computed_alike(one, told, relations, met)}
     sides = {name: outer_parts(views[name], one, views, relations) for name, one in alike.items()}
     outer = {name: one for name, one in alike.items() if sides[name]}

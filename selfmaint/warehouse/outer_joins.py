@@ -75,7 +75,10 @@ def outer_parts(
             side.definition.name: f"those of `{side.shown}`",
         }
     parts = [made[name] for name in shown]
-    if any(part.is_counted or not (part.is_decided or part.shown_groups) for part in parts):
+    if (
+        any(part.is_counted or not (part.is_decided or part.shown_groups) for part in parts)
+        or view.unchanging
+    ):
         return {}
     otherwise = told_columns(outer, made[outer.kept.name], relations)
     if otherwise is None:

@@ -19,6 +19,7 @@ from datalog.model import Negation, Predicate, TextQuery, ViewDefinition
 from datalog.sql.affected.first_rows import limited
 from datalog.sql.affected.inner import Closed, Ctes, Inner
 from datalog.sql.affected.names import Scope, UnknownShapeError, without_left_out
+from datalog.sql.affected.plain_casts import without_plain_casts
 from datalog.sql.affected.plan import (
     Combined,
     Distinct,
@@ -64,7 +65,7 @@ def plan_of_text(query: TextQuery, tables: Mapping[str, Table]) -> Query:
     text = windows_written_out(bound_text(query, {name: (mark,) for name, mark in marks.items()}))
     known = {mark: tables[name].as_written for name, mark in marks.items()}
     try:
-        found = _Reading(text, known).query(with_queries(parsed(text)))
+        found = _Reading(text, known).query(without_plain_casts(with_queries(parsed(text)), known))
     except RecursionError:
         raise UnknownShapeError("it is too deep") from None
     except sqlglot.errors.SqlglotError:
@@ -90,7 +91,8 @@ def plan_of_definition(definition: ViewDefinition, tables: Mapping[str, Table]) 
     }
     tree = select_view(definition, stored)
     # Calls have kinds of their own where they are read.
-    return _Reading("", tables).query(parsed(text(tree)) if tree.find(exp.Anonymous) else tree)
+    read: exp.Expr = parsed(text(tree)) if tree.find(exp.Anonymous) else tree
+    return _Reading("", tables).query(without_plain_casts(read, tables))
 
 
 def _require_known(names: Iterable[str], tables: Mapping[str, Table]) -> None:

@@ -103,6 +103,12 @@ KEYED = {
     "select b, c, sum(a) as n from r group by rollup (b, c)": None,
     "select b, c, sum(a) as n from r group by grouping sets ((b, c), (b))": ["r.b <- key"],
     "select a, row_number() over (partition by b order by c) as n, b from r": ["r.b <- key"],
+    "with q as (select cast(a as int) as k, cast(b as bigint) as b, c from r) "
+    "select k, b, row_number() over (partition by b order by c) as n from q": ["r.b <- key"],
+    "with q as (select cast(b as string) as b, c from r) select b, max(c) as n from q group by b": None,
+    "with q as (select cast(b as tinyint) as b, c from r) select b, count(distinct c) as n from q group by b": None,
+    "select cast(x.a as bigint) as k, y.d from r x left join (select cast(f as bigint) as f, d from s) y "
+    "on cast(x.b as bigint) = y.f": ["r.a <- key", "s.f <- r.b"],
     "select a, b, sum(c) over (partition by b) as n, sum(a) over (partition by c) as m from r": None,
     "select a, count(*) over () as n from r": None,
     "select a from r union all select d from s": ["r.a <- key", "s.d <- key"],

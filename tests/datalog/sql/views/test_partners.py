@@ -60,6 +60,18 @@ def test_what_has_no_partner_finds_none_further_on() -> None:
     assert atoms == [["sale", "shop", "region"], ["sale", "shop"], ["sale"]]
 
 
+def test_staging_queries_within() -> None:
+    staged = """with
+        r as (select cast(id as bigint) as region_id, trim(name) as name, coalesce(big, 0) as big from region),
+        s as (select cast(id as bigint) as id, cast(region as bigint) as region_id, upper('x') as x from shop)
+        select s.id, coalesce(r.name, '?') as name, r.big from s left join r on r.region_id = s.region_id"""
+    (view,) = read(staged)
+    assert [[atom.predicate.name for atom in one.core.atoms] for one in view.blocks] == [
+        ["shop", "region"],
+        ["shop"],
+    ]
+
+
 @pytest.mark.parametrize(
     "query",
     [
