@@ -169,8 +169,8 @@ def _decide(found: Catalog, random: Random) -> None:
         verdicts = check(warehouse, update)
     except TooSlowError:
         raise SlowDecisionError from None
-    for verdict in verdicts.values():
-        assert len(repr(verdict)) < 4000, "the verdict's repr is long"
+    for name, verdict in verdicts.items():
+        assert len(repr(verdict).replace(name, "")) < 4000, "the verdict's repr is long"
 
 
 def _some_rows(relation: Any, random: Random) -> Rows:
