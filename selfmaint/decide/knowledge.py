@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from datalog.copies import replace
 from selfmaint.canonical.support import CanonicalDatabase, Support
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.warehouse.catalog import Catalog
@@ -30,6 +31,12 @@ class Knowledge(CanonicalDatabase[D]):
     def support(self) -> Support:
         """The canonical database's rules, prepared for use in others."""
         return self.decision.support(self.situation)
+
+    @cached_property
+    def over_summands(self) -> Knowledge[D]:
+        """The same over the summands of unions; what follows, and what is ruled out, is of other views and tests."""
+        apart = replace(self.situation, followed=frozenset(), ruled_out=frozenset())
+        return self.decision.over_summands.knowledge(self.engine, self.facts, apart)
 
     def learning(self, facts: Facts[D], situation: Situation | None = None) -> Knowledge[D]:
         """The same with other facts, in the same situation if there is no other one."""

@@ -277,14 +277,12 @@ def _over_summands(known: Knowledge[D], view: View, verdict: Verdict) -> Verdict
         return verdict
     if not situation.effective:
         return verdict.because_of(UNCOUNTABLE)
-    apart = replace(situation, followed=frozenset(), ruled_out=frozenset())
-    there = known.decision.over_summands.knowledge(known.engine, known.facts, apart)
     changed = situation.inserted | situation.deleted
     with suppress(BudgetSpentError):
         told: list[Told[D]] = []
         for part in summands:
             if not changed.isdisjoint(atom.predicate.name for atom in part.core.body):
-                found = _told_of(there, part)
+                found = _told_of(known.over_summands, part)
                 if found is None:
                     return verdict.because_of(untold(part))
                 told.append(found)
