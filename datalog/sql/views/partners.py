@@ -76,7 +76,7 @@ def with_and_without(
 def _told_by(value: Expression) -> Expression:
     """What is null where a value is, if that is a column of what has no partner."""
     match value:
-        case Case(branches=((IsNull(operand, negated=True), _),)):
+        case Case(branches=((IsNull(operand, negated=True), _),), otherwise=Constant(None)):
             return operand
         case _:
             return value

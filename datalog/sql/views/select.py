@@ -116,9 +116,8 @@ def _grouped_apart(select: exp.Select, pieces: Sequence[Piece], reader: Reader) 
     Equal columns have one declared type in all of them: what is computed from a value is the same whether it has
     become one of the union's type or not.
     """
-    columns = zip(*([what for _, what in piece.scope.star()] for piece in pieces), strict=True)
-    kinds = [{reader.variables.type_of(what) for what in its if what != Constant(None)} for its in columns]
-    same = all(len(its) == 1 and all(kind is not None and not kind.is_open for kind in its) for its in kinds)
+    kinds = {tuple(reader.variables.type_of(what) for _, what in piece.scope.star()) for piece in pieces}
+    same = len(kinds) == 1 and all(kind is not None and not kind.is_open for its in kinds for kind in its)
     plain = not any(piece.distinct or piece.draft.groups is not None for piece in pieces)
     before = len(reader.problems.found)
     if not same or not plain or select.args.get("distinct") is not None:

@@ -81,6 +81,9 @@ def test_staging_queries_within() -> None:
         ROWS.replace(
             "left join region r", "left join (select * from region union all select * from region) r"
         ),
+        # what is joined by has a value where the first join finds nothing
+        f"{ROWS} left join region q on q.id = case when r.id is not null then r.parent else 1 end",
+        f"{ROWS} left join region q on q.id = coalesce(r.parent, 1)",
         f"{ROWS} order by name limit 1",
         f"{GROUPS} order by 2 desc limit 1",
         "select m.id, coalesce(n.n, 0) as n from measured m left join near n on n.id = m.at",  # no such constants
