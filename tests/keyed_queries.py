@@ -114,6 +114,7 @@ def maintained(
     is_effective: bool = True,
     strict: bool = False,
     checked: bool = False,
+    tables: str = TABLES,
 ) -> Outcome:
     """Maintains the view of a query, over views `below`, too, by what may be read.
 
@@ -123,7 +124,7 @@ def maintained(
     engine_views = {name: truth(its, before, below) for name, its in texts.items()}
     views = " ".join(f"create view {name} as {its};" for name, its in texts.items())
     warehouse: Warehouse[Relation] = selfmaint.build(
-        f"{TABLES} {views}", engine_views, engine="duckdb", effective=is_effective
+        f"{tables} {views}", engine_views, engine="duckdb", effective=is_effective
     )
     engine = warehouse.engine
     assert isinstance(engine, DuckEngine)

@@ -70,8 +70,9 @@ def tables_of_all(schema: Catalog) -> dict[str, Table]:
             continue
         query = None if view.is_decided else query_of(schema, over_stored(schema, view) or view, found)
         if query is not None:
-            names, key, kinds = tuple(n for n, _ in query.outputs), key_of(query), kinds_of(query, found)
+            names, kinds = tuple(n for n, _ in query.outputs), kinds_of(query, found)
             types = tuple(kinds.get(number, ANY) for _, number in query.outputs)
+            key = key_of(as_written(schema, view, found) or query)
             keys = () if key is None else (key,)
             found[view.name] = Table(view.name, names, types, nullable_outputs(query), keys)
         elif names := view.stored_columns:
@@ -212,3 +213,16 @@ def query_of(schema: Catalog, view: View, tables: Mapping[str, Table] | None = N
                 return None
     except UnknownShapeError:
         return None
+
+
+def as_written(schema: Catalog, view: View, tables: Mapping[str, Table]) -> Query | None:
+    """The query of a view with LEFT JOINs that is read as two: as written, whose keys tell more; None of others."""
+    definition = view.definition
+    if not isinstance(definition, ViewDefinition) or not definition.is_split or schema.queries is None:
+        return None
+    text = schema.queries(view.name, schema.relations)
+    try:
+        found = None if text is None else plan_of_text(text, tables)
+    except UnknownShapeError:
+        return None
+    return found if found and len(found.outputs) == len(view.stored_columns) else None

@@ -25,6 +25,7 @@ from datalog.sql.affected import (
     Keyed,
     NotKeyed,
     Query,
+    Table,
     UnknownShapeError,
     additive,
     differing,
@@ -51,7 +52,7 @@ from selfmaint.fallback.keyed_rows import (
     TooManyKeysError,
 )
 from selfmaint.fallback.recompute import Recomputing, reads
-from selfmaint.warehouse.catalog import BaseRelation, View
+from selfmaint.warehouse.catalog import BaseRelation, Catalog, View
 from selfmaint.warehouse.definitions import unfolded_rules
 from selfmaint.warehouse.situation import Situation
 
@@ -163,6 +164,12 @@ def _are_exact(warehouse: Warehouse[D], view: View, how: Additive) -> bool:
     return numbers and not any(types[i].name.has_signed_zeros for i in how.groups)
 
 
+def tables_and_views(catalog: Catalog, more: Mapping[str, BaseRelation]) -> dict[str, Table]:
+    """The base relations, and views as tables: null is a value in the keys of these."""
+    views = {name: replace(table, keys=more[name].unique) for name, table in tables_of(more).items()}
+    return {**tables_of(catalog.relations), **views}
+
+
 def query_of_stored(
     warehouse: Warehouse[D], view: View, more: Mapping[str, BaseRelation] = NO_RELATIONS
 ) -> Query:
@@ -171,9 +178,7 @@ def query_of_stored(
     Raises:
         UnknownShapeError: it has a part that is not known, or reads something else.
     """
-    catalog = warehouse.catalog
-    tables = tables_of(catalog.relations)
-    tables |= {n: replace(table, keys=more[n].unique) for n, table in tables_of(more).items()}
+    tables = tables_and_views(warehouse.catalog, more)
     definition = view.grouping if view.is_counted else view.definition
     match definition:
         case OpaqueView(query=TextQuery() as text):

@@ -23,8 +23,8 @@ from msgspec import Struct
 from datalog.copies import replace
 from datalog.model import ANY, ColumnType, OpaqueView
 from datalog.sql.affected import UnknownShapeError, key_of, nullable_outputs
-from selfmaint.api.how_followed import tables_of_views
-from selfmaint.api.keyed import query_of_stored, stored_types
+from selfmaint.api.how_followed import as_written, tables_of_views
+from selfmaint.api.keyed import query_of_stored, stored_types, tables_and_views
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.engine.protocol import D
@@ -115,7 +115,8 @@ def _by_query(
         query = query_of_stored(warehouse, view, tables)
     except UnknownShapeError:
         return None
-    key = key_of(query)
+    known = tables_and_views(warehouse.catalog, tables)
+    key = key_of(as_written(warehouse.catalog, view, known) or query)
     return None if key is None else (key, nullable_outputs(query))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from sqlglot import exp
 
@@ -32,6 +32,8 @@ from datalog.sql.affected.plan import (
 from datalog.sql.affected.read import plan_of_text
 
 _BIGINT = ColumnType(TypeName.BIGINT)
+_MOST_SINGLE = 1 << 24
+"""Up to here all whole numbers are different ones in a column of single precision."""
 _DETERMINED = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
 _PLACES = (
     *(exp.RowNumber, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.First, exp.Last, exp.NthValue),
@@ -193,8 +195,51 @@ def determine(plan: Plan, columns: Collection[int]) -> bool:
             return not plan.sets and set(groups) <= _implied(input, columns)
         case Distinct() | Combined(distinct=True):
             return set(plan.columns) <= set(columns)
+        case Combined("union"):
+            return _tell_apart(plan, columns)
         case _:
             return False
+
+
+def _tell_apart(union: Combined, columns: Collection[int]) -> bool:
+    """Whether some columns of a UNION ALL determine the rows of each query, and one holds another constant in each."""
+    parts = list(_united(union, {number: number for number in union.columns}))
+    held = ([_constant(one, places.get(number)) for one, places in parts] for number in columns)
+    return any(map(_are_different, held)) and all(
+        determine(one, {its for number, its in places.items() if number in columns}) for one, places in parts
+    )
+
+
+def _united(plan: Plan, places: Mapping[int, int]) -> Iterator[tuple[Plan, dict[int, int]]]:
+    """The queries of a UNION ALL, each with its columns by those of the whole."""
+    if isinstance(plan, Combined) and plan.kind == "union" and not plan.distinct:
+        for i, side in enumerate((plan.left, plan.right), 1):
+            inside = {pair[0]: pair[i] for pair in plan.pairs}
+            yield from _united(side, {one: inside[its] for one, its in places.items() if its in inside})
+    else:
+        yield plan, dict(places)
+
+
+def _constant(plan: Plan, number: int | None) -> str | int | None:
+    """The text or whole number that a column of a query is; None of another."""
+    match plan:
+        case Project(input, items):
+            tree = dict(items).get(number) if number is not None else None
+            if isinstance(tree, exp.Literal):
+                return tree.name if tree.is_string else int(tree.name) if tree.name.isdigit() else None
+            inner = number if tree is None else number_of(tree)
+            return _constant(input, inner)
+        case Filter(input) | Windows(input) | Limited(input):
+            return _constant(input, number)
+        case _:
+            return None
+
+
+def _are_different(constants: Sequence[str | int | None]) -> bool:
+    """Whether constants of one kind differ, whatever the type that holds them all."""
+    is_one_kind = {str} == {*map(type, constants)}
+    numbers = [one for one in constants if isinstance(one, int) and one <= _MOST_SINGLE]
+    return len({*constants}) == len(constants) and (is_one_kind or len(numbers) == len(constants))
 
 
 def _implied(plan: Plan, columns: Iterable[int]) -> set[int]:

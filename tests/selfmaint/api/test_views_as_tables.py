@@ -10,11 +10,12 @@ import pytest
 from datalog.model import Row
 from selfmaint import SourceError
 from selfmaint.api import others, views_as_tables
+from selfmaint.api.how_followed import tables_of_all
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import build
 from selfmaint.engine.memory import MemoryEngine
 from tests.effort import effort
-from tests.keyed_queries import COLUMNS, Outcome, changed, database, maintained
+from tests.keyed_queries import COLUMNS, TABLES, Database, Outcome, changed, database, maintained
 from tests.random_queries import Maker
 
 BELOW = {
@@ -27,6 +28,7 @@ BELOW = {
     "left out": "select b as p, count(*) as q, max(c) as n, min(c) as m from r group by b having count(*) > 1",
     "one row": "select count(*) as p, sum(c) as q, count(c) as n, max(b) as m from r",
     "set": "select b as p, c as q, 1 as n, 2 as m from r union select f, d, 1, 2 from s",
+    "told apart": "select a as p, b as q, 1 as n, c as m from r union all select f, d, 2, e from s",
     "not there": "select f as p, d as q, e as n, f as m from s where not exists (select 1 from t where t.x = s.f)",
 }
 """Queries with columns `p`, `q`, `n` and `m`."""
@@ -171,3 +173,44 @@ def test_an_empty_view_at_hand_is_a_table_of_its_columns() -> None:
         {"s": frozenset({(1, 1)}), "r": frozenset({(1, 1, 1)})}, {"s": frozenset({(2, 1)})}, effective=True
     )
     assert warehouse.check(update)["v"].kind == "yes"
+
+
+LOOKED_UP = """
+create table s (f int primary key, e int);
+create table r (a int primary key, b int references s, c int);
+create view u as select r.a, r.c, coalesce(s.e, 0) as e from r left join s on s.f = r.b;
+create view w as select r.a, r.c, 'r' as what from r union all select s.f, s.e, 's' from s;
+create view x as select r.a, r.c, 'r' as what from r union all select s.f, s.e, 'r' from s;
+"""
+
+
+def test_the_keys_of_views_whose_rows_are_decided_in_parts() -> None:
+    tables = tables_of_all(build(LOOKED_UP, dict.fromkeys("uwx", frozenset()), MemoryEngine()).catalog)
+    keys = {name: [[tables[name].columns[i] for i in key] for key in tables[name].keys] for name in "uwx"}
+    assert keys == {"u": [["a"]], "w": [["a", "what"]], "x": []}
+
+
+def _referencing(base: Database) -> Database:
+    """The database with null where a row of `r` has no `s`."""
+    there = {f for f, _, _ in base["s"]}
+    return {**base, "r": frozenset((a, b if b in there else None, c) for a, b, c in base["r"])}
+
+
+@pytest.mark.usefixtures("by_keys_always")
+@pytest.mark.parametrize("seed", range(effort(30, 600)))
+def test_views_over_left_joins_that_are_read_as_two(seed: int) -> None:
+    below = {
+        "u": "select r.a, r.c, coalesce(s.e, 0) as e from r left join s on s.f = r.b",
+        "w": "select r.a as p, r.c as q, 'r' as n from r union all select f, d, 's' from s",
+    }
+    text = (
+        "select a, e, rank() over (partition by e order by c nulls first, a) as place from u",
+        "select w.n, count(distinct w.q) as q, max(u.e) as e from u join w on w.p = u.a group by w.n",
+    )[seed % 2]
+    random = Random(seed)
+    before = database(random)
+    after = _referencing(changed(random, before))
+    tables = TABLES.replace("b int", "b int references s")
+    outcome = maintained(text, _referencing(before), after, below=below, tables=tables)
+    assert outcome.found == outcome.right, text
+    assert outcome.how in ("keyed", "added up", "settled"), outcome.how
