@@ -26,7 +26,7 @@ from selfmaint.api.over_views import is_over_views, of_views_below
 from selfmaint.api.recompute import not_followed, require_not_strict
 from selfmaint.api.update import Update
 from selfmaint.api.validate import require_alike, require_possible_update
-from selfmaint.api.verify import Difference, differences, require_sources
+from selfmaint.api.verify import Difference, Verified, require_sources, verified
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.evaluation import foresee, joins_many
 from selfmaint.decide.knowledge import Knowledge
@@ -66,7 +66,7 @@ class Maintained(Generic[D]):
         deltas: each view's change; of a view that keeps duplicates as counted rows, the number of copies gained or
             lost last.
         helpers: the same of the hidden views that others are computed from.
-        differences: what recomputing the views from their sources shows to be different; None if not asked for.
+        verified: what recomputing the views from their sources shows; None if not asked for.
         update: the update, which partial copies follow as well.
         recomputed: the new contents of the views that were recomputed from their sources; their deltas count
             equal rows.
@@ -80,7 +80,7 @@ class Maintained(Generic[D]):
     verdicts: Verdicts
     reads: tuple[Read, ...]
     deltas: Mapping[str, Delta[D]]
-    differences: tuple[Difference, ...] | None
+    verified: Verified | None
     update: Update[D]
     recomputed: Mapping[str, D] = field(default_factory=dict)
     before: Mapping[str, D] = field(default_factory=dict)
@@ -93,6 +93,17 @@ class Maintained(Generic[D]):
     def every(self) -> Mapping[str, Delta[D]]:
         """The changes of all that is stored, hidden or not."""
         return {**self.deltas, **self.helpers}
+
+    @property
+    def differences(self) -> tuple[Difference, ...] | None:
+        """What recomputing the views from their sources shows to be different; None if not asked for."""
+        return None if self.verified is None else self.verified.differences
+
+    @property
+    def sources_before(self) -> list[str]:
+        """The base relations whose sources were right before the update, which was added to what they gave."""
+        again = () if self.verified is None else self.verified.reads
+        return sorted({one.relation for one in (*self.reads, *again) if one.is_before})
 
     @property
     def unverified(self) -> list[str]:
@@ -164,14 +175,14 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     deltas = {view.name: deltas.get(view.name) or anew.deltas[view.name] for view in catalog.views}
     followed = {**by_keys.followed, **above.followed}
     by = others.warehouse.catalog
-    differ = _differences(mine, update, deltas, _of_sources(anew.contents, by), turned) if verify else None
+    verified = _verified(mine, update, deltas, _of_sources(anew.contents, by), turned) if verify else None
     reads = tuple(
         one for one in (*reader.reads, *by_keys.reads, *above.reads, *anew.reads) if one.source != TOLD
     )
     told = _shown(catalog, opened.verdicts)
     kept = {name: deltas.pop(name) for name in catalog.helpers}
     return Maintained(
-        told, reads, deltas, differ, update, anew.contents, warehouse.contents, followed, turned, kept, by
+        told, reads, deltas, verified, update, anew.contents, warehouse.contents, followed, turned, kept, by
     )
 
 
@@ -301,26 +312,27 @@ def _changes(
     }
 
 
-def _differences(
+def _verified(
     warehouse: Warehouse[D],
     update: Update[D],
     deltas: Mapping[str, Delta[D]],
     recomputed: Collection[str],
     turned: Moved | None,
-) -> tuple[Difference, ...]:
-    """What recomputing shows to be different, of all views but those that were recomputed from their sources."""
+) -> Verified:
+    """What recomputing shows, of all views but those that were recomputed from their sources."""
 
     def contents(view: View) -> D:
         return new_contents(warehouse, view, deltas[view.name])
 
     again = {*recomputed, *(turned.names if turned else ())}
     mine = {name: change for name, change in deltas.items() if name not in again}
-    found = differences(warehouse, update, mine, contents)
+    found = verified(warehouse, update, mine, contents)
     if turned is None:
-        return tuple(found)
+        return found
     bases = set(warehouse.catalog.relations)
     moved_ = {v.name: deltas[v.name] for v in turned.views() if not bases & set(reads(turned.computed, v))}
-    return (*found, *differences(warehouse, update, moved_, contents, turned.catalog))
+    more = verified(warehouse, update, moved_, contents, turned.catalog)
+    return Verified((*found.differences, *more.differences), (*found.reads, *more.reads))
 
 
 def _wholes(catalog: Catalog, parts: Sequence[View]) -> list[View]:

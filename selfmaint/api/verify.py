@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+
+from msgspec import Struct
 
 from datalog.model import (
     AllOf,
@@ -39,6 +41,7 @@ from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.fallback.told import told_sources
 from selfmaint.maintain import Delta, applied
+from selfmaint.sources.protocol import Read
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.reads import reads
 
@@ -61,14 +64,26 @@ class Difference:
     extra: tuple[Row, ...]
 
 
-def differences(
+class Verified(Struct, frozen=True):
+    """What recomputing views shows.
+
+    Attributes:
+        differences: the views whose new contents are not what their sources give.
+        reads: what was read of base relations for that.
+    """
+
+    differences: tuple[Difference, ...]
+    reads: tuple[Read, ...]
+
+
+def verified(
     warehouse: Warehouse[D],
     update: Update[D],
     deltas: Mapping[str, Delta[D]],
     contents: Callable[[View], D],
     now: Catalog | None = None,
-) -> Iterator[Difference]:
-    """The views whose new contents are not what their sources give, read whole.
+) -> Verified:
+    """Recomputes some views from their sources, read whole, and compares both ways.
 
     Sums of doubles are compared with a tolerance, everything else exactly.
 
@@ -80,12 +95,14 @@ def differences(
     """
     engine, catalog = warehouse.engine, warehouse.catalog
     recomputing = recomputing_of(warehouse, update, contents, now=now, is_doubted=True)
-    truth = recomputing.recomputed([(now or catalog).view(name) for name in deltas]).contents
+    truth = recomputing.recomputed([(now or catalog).view(name) for name in deltas])
+    found = list[Difference]()
     for name, change in deltas.items():
         view = catalog.view(name)
         new = engine.keep(applied(engine, view, warehouse.contents[name], change))
-        if found := _difference(warehouse, view, truth[name], new):
-            yield found
+        its = _difference(warehouse, view, truth.contents[name], new)
+        found += [] if its is None else [its]
+    return Verified(tuple(found), truth.reads)
 
 
 def _difference(warehouse: Warehouse[D], view: View, right: D, rows: D) -> Difference | None:

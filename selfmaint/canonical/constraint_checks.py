@@ -40,11 +40,13 @@ from selfmaint.warehouse.situation import Situation
 
 _HINT = "correct the rows, complete the update, or take back the declaration"
 NOT_EFFECTIVE = (
-    "the update is not effective, or was applied already: take these rows out, or do not claim that it is "
-    "(`--not-effective`, `effective = false` in `[update]`)"
+    "the update was applied already, or an earlier one is missing: follow each once, in their order; where its rows "
+    "may be there before, say that it is not effective (`--not-effective`, `effective = false` in `[update]`)"
 )
 """What to do about an effective update that cannot be."""
-_APPLIED = "the update was applied already, or lacks the deletion of the rows that were there"
+_APPLIED = (
+    "the update was applied already, lacks the deletion of rows that were there, or an earlier one is missing"
+)
 
 
 class Check(Struct, frozen=True):

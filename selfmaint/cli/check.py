@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from selfmaint.api.check import check as decide
 from selfmaint.api.update import Update
-from selfmaint.api.validate import require_new
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.cli.inputs import cross_examination, using
 from selfmaint.cli.options import (
@@ -25,6 +24,7 @@ from selfmaint.cli.options import (
 from selfmaint.cli.output import (
     Format,
     feed_entry,
+    print_committed,
     print_feed,
     print_json,
     print_text,
@@ -32,7 +32,7 @@ from selfmaint.cli.output import (
     reporting,
 )
 from selfmaint.decide.verdict import Verdicts
-from selfmaint.report.verdicts import status, verdicts_json, verdicts_table, would_tell
+from selfmaint.report.verdicts import ALL_YES, status, verdicts_json, verdicts_table, would_tell
 
 if TYPE_CHECKING:
     from selfmaint.feeds.changes import FeedReport
@@ -54,11 +54,14 @@ OPTIONS = (
 def check(given: Namespace) -> int:
     """Says for each view whether its new state is determined without reading a base relation.
 
-    Exit status: 0 all are; 1 some view is not; 2 bad usage or input; 3 none is not, but some are undecided.
+    Exit status: 0 all are, or the store has the update already; 1 some view is not; 2 bad usage or input; 3 none is
+    not, but some are undecided.
     """
 
-    def decided(opened: Warehouse[Any], change: Update[Any]) -> tuple[Verdicts, FeedReport | None]:
-        require_new(opened, change)
+    def decided(opened: Warehouse[Any], change: Update[Any]) -> tuple[Verdicts, FeedReport | None] | int:
+        before = None if opened.store is None else opened.store.committed(change)
+        if before is not None:
+            return before
         progress("deciding")
         found = decide(
             opened,
@@ -71,7 +74,11 @@ def check(given: Namespace) -> int:
         return found, change.feed
 
     with reporting(given.format), progressing() as progress:
-        verdicts, report = using(given.warehouse, given, progress, decided)
+        result = using(given.warehouse, given, progress, decided)
+    if isinstance(result, int):
+        print_committed(result, given.format)
+        return ALL_YES
+    verdicts, report = result
     if given.format is Format.JSON:
         print_json({"verdicts": verdicts_json(verdicts), **feed_entry(report)})
     else:

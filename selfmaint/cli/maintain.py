@@ -34,6 +34,7 @@ from selfmaint.cli.options import (
 from selfmaint.cli.output import (
     Format,
     feed_entry,
+    print_committed,
     print_error,
     print_feed,
     print_json,
@@ -154,7 +155,7 @@ def maintain(given: Namespace) -> int:
     with reporting(given.format), refusing(given.format), progressing() as progress:
         result = using(given.warehouse, given, progress, maintained, verify=given.verify)
     if isinstance(result, int):
-        _print_committed(result, given.format)
+        print_committed(result, given.format)
         return ALL_YES
     _print_result(result, given.format)
     return SOME_NO if result.found.differences else ALL_YES
@@ -199,14 +200,6 @@ def _unsettled(verdicts: Verdicts) -> Verdicts | None:
     return Verdicts(told, examined) if told else None
 
 
-def _print_committed(version: int, format_: Format) -> None:
-    """Says that the store has the update already."""
-    if format_ is Format.JSON:
-        print_json({"committed_before": version, "written": []})
-    else:
-        print_text(f"this update was committed before, in snapshot {version}: nothing was done")
-
-
 def _print_result(result: _Result, format_: Format) -> None:
     found = result.found
     if format_ is Format.JSON:
@@ -231,9 +224,7 @@ def _print_result(result: _Result, format_: Format) -> None:
         print_text(differences_table(found.differences), _SOURCES_ARE_AFTER, "nothing was written")
         return
     if found.differences is not None:
-        which = f"every view but {', '.join(found.unverified)}" if found.unverified else "every view"
-        near = f", sums of doubles to within {TOLERANCE:g} of their size" if result.is_inexact else ""
-        print_text(cell(f"verified: recomputing {which} from its sources gives the same rows{near}"))
+        _print_verified(result)
     if result.dry_run:
         print_text("dry run: nothing was written")
     elif result.written:
@@ -243,6 +234,17 @@ def _print_result(result: _Result, format_: Format) -> None:
         print_text(f"no view changed; snapshot {result.snapshot} says that the update was there")
     else:
         print_text("nothing changed, nothing was written")
+
+
+def _print_verified(result: _Result) -> None:
+    found = result.found
+    which = f"every view but {', '.join(found.unverified)}" if found.unverified else "every view"
+    near = f", sums of doubles to within {TOLERANCE:g} of their size" if result.is_inexact else ""
+    print_text(cell(f"verified: recomputing {which} from its sources gives the same rows{near}"))
+    if before := ", ".join(f"`{name}`" for name in found.sources_before):
+        print_text(
+            cell(f"nothing of the update is in the source of {before}: it was added to what that gave")
+        )
 
 
 def _print_rewritten(costs: Sequence[Rewritten]) -> None:
@@ -271,6 +273,7 @@ def _json(result: _Result) -> Json:
         "changes": changes_json(result.changes),
         "verified": None if differences is None else not differences,
         "differences": differences_json(differences or ()),
+        "sources_before": [*result.found.sources_before],
         "dry_run": result.dry_run,
         "written": [
             {"name": entry.name, "path": entry.path, **_rewritten_json(entry.rewritten)}

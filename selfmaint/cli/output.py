@@ -19,7 +19,7 @@ from datalog.diagnostics import Code, Diagnostic
 from datalog.errors import DatalogError
 from selfmaint.cli.app import BAD_USAGE, EndedError
 from selfmaint.errors import SelfmaintError
-from selfmaint.report.errors import diagnostics_text, errors_json, errors_text, warnings_json
+from selfmaint.report.errors import diagnostics_text, errors_json, errors_text, kept_as_text, warnings_json
 from selfmaint.report.values import Json, cell
 
 if TYPE_CHECKING:
@@ -106,10 +106,7 @@ def print_briefly(warnings: Sequence[Diagnostic], format_: Format) -> None:
         print_warnings(warnings, format_)
         return
     print_warnings([one for one in warnings if one not in kept], format_)
-    places = "one place" if len(kept) == 1 else f"{len(kept)} places"
-    sys.stderr.write(
-        f"note: SQL that is kept as text in {places}; `selfmaint audit` says where and why (DL402)\n"
-    )
+    sys.stderr.write(f"{kept_as_text(len(kept))}\n")
 
 
 @contextlib.contextmanager
@@ -217,3 +214,11 @@ def _caption(report: FeedReport) -> str | None:
         if not entry.has_key
     ]
     return "; ".join(said) or None
+
+
+def print_committed(version: int, format_: Format) -> None:
+    """Says that the store has an update already."""
+    if format_ is Format.JSON:
+        print_json({"committed_before": version, "written": []})
+    else:
+        print_text(f"this update was committed before, in snapshot {version}: nothing was done")

@@ -14,6 +14,7 @@ from typing import Generic
 
 from msgspec import Struct, field
 
+from datalog.copies import replace
 from datalog.model import Atom, NullTest, Predicate, Program, Rule, Variable, Version
 from selfmaint.canonical import row_atom
 from selfmaint.decide.knowledge import Knowledge
@@ -21,7 +22,7 @@ from selfmaint.engine.protocol import D, Facts
 from selfmaint.fallback.probes import Probe
 from selfmaint.fallback.recompute import read_after
 from selfmaint.fallback.settle import Progress, Readable, require_keys_not_moved
-from selfmaint.fallback.states import rows_after, rows_of, signs_of_state
+from selfmaint.fallback.states import is_before, rows_after, rows_of, signs_of_state
 from selfmaint.maintain import Delta
 from selfmaint.sources.protocol import Read
 from selfmaint.warehouse.catalog import BaseRelation
@@ -196,12 +197,13 @@ class KeyedRows(Struct, Generic[D], dict=True):
         relation, engine = self.known.catalog.relations[name], self.known.engine
         names = [relation.columns[i] for i in columns]
         rows, read = rows_of(engine, relation, self.readable[name].source, names, keys)
-        self.reads.append(read)
         self.progress(f"read {read.rows_read} rows of {name} for {read.keys_asked} keys")
         found = Predicate(name, Version.FOUND)
         probe = Probe(name, columns, Program(), ())
         held = self.known.learning(self.known.facts.extended({found: engine.keep(rows), probe.keys: keys}))
         after = self._after(relation, columns, held, probe)
+        was = is_before(self._signs.get(name, frozenset()))
+        self.reads.append(replace(read, is_before=was))
         require_keys_not_moved(held.learning(held.facts.extended({found: after})), probe)
         return after
 

@@ -17,8 +17,13 @@ from selfmaint.sources.protocol import Read, Source
 from selfmaint.warehouse.catalog import BaseRelation
 from selfmaint.warehouse.situation import Situation
 
-BEFORE = frozenset({"new rows missing", "old rows there"})
+_BEFORE = frozenset({"new rows missing", "old rows there"})
 """Signs of a source that is not in the state after the update."""
+
+
+def is_before(signs: frozenset[str]) -> bool:
+    """Whether signs are of a source that is not in the state after the update."""
+    return not signs.isdisjoint(_BEFORE)
 
 
 def signs_of_state(known: Knowledge[D], relation: BaseRelation, asked: Sequence[Atom] = ()) -> frozenset[str]:
@@ -70,7 +75,7 @@ def rows_after(
     """
     name, relations, situation = relation.name, known.facts.relations, known.situation
     rows = relations[Predicate(name, Version.FOUND)]
-    if not signs & BEFORE:
+    if not is_before(signs):
         return rows
     _require_before(relation, situation, signs)
     if name in situation.deleted:
@@ -89,7 +94,8 @@ def moved(relation: BaseRelation, why: str, note: str) -> SourceError:
                 code=Code.SOURCE_MOVED,
                 message=f"`{relation.name}` is not in the state after the update: {why}",
                 note=note,
-                hint="read from a snapshot at the update's position, or include the later changes in the update",
+                hint="read from a snapshot at the update's position, or include the later changes in the update; "
+                "an earlier update that is missing comes first",
             )
         ]
     )

@@ -6,6 +6,7 @@ import sysconfig
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from datalog.copies import replace
 from datalog.diagnostics import Code as ProgramCode
 from datalog.diagnostics import Diagnostic, ProgramError, Severity, render
 from datalog.errors import DatalogError
@@ -25,17 +26,37 @@ def diagnostics_of(error: SelfmaintError | DatalogError) -> tuple[Diagnostic, ..
 
 
 def errors_text(error: SelfmaintError | DatalogError) -> str:
-    """The error for people, with the lines of the files that it is about, passwords starred out; warnings first."""
+    """The error for people, with the lines of the files that it is about, passwords starred out; warnings first.
+
+    Of SQL that is kept as text it is said in how many places: that is no error.
+    """
     found = sorted(diagnostics_of(error), key=lambda one: one.severity is Severity.ERROR)
     if not found:
         return f"error: {error}"
-    return diagnostics_text(found, error.sources if isinstance(error, QueryError) else {})
+    is_kept = [
+        one.code is ProgramCode.SQL_UNSUPPORTED and one.severity is not Severity.ERROR for one in found
+    ]
+    others = [one for one, kept in zip(found, is_kept, strict=True) if not kept]
+    text = diagnostics_text(others, error.sources if isinstance(error, QueryError) else {})
+    return f"{kept_as_text(sum(is_kept))}\n{text}" if any(is_kept) else text
+
+
+def kept_as_text(number: int) -> str:
+    """How often SQL is kept as text, of which `audit` says more."""
+    places = "one place" if number == 1 else f"{number} places"
+    return f"note: SQL that is kept as text in {places}; `selfmaint audit` says where and why (DL402)"
 
 
 def diagnostics_text(found: Sequence[Diagnostic], texts: Mapping[str, str] | None = None) -> str:
     """Diagnostics for people, with the lines of the files and texts that they are about, passwords starred out."""
     sources = {**_sources(found), **(texts or {})}
-    return "\n".join(render(diagnostic, sources) for diagnostic in found)
+    return "\n".join(render(diagnostic, sources) for diagnostic in _hints_once(found))
+
+
+def _hints_once(found: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Diagnostics of which those of one code and hint have the hint at the last."""
+    last = {(one.code, one.hint): one for one in found}
+    return [one if last[one.code, one.hint] is one else replace(one, hint=None) for one in found]
 
 
 def errors_json(error: SelfmaintError | DatalogError) -> Json:

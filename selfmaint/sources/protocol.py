@@ -25,6 +25,7 @@ class Read:
         bytes_read: bytes that came back, as well as the source can tell (text length for PostgreSQL's rows,
             in-memory Arrow bytes otherwise).
         source: the source's name, without any secret.
+        is_before: whether it turned out to be as it was right before the update, which was then added to the rows.
     """
 
     relation: str
@@ -33,6 +34,7 @@ class Read:
     rows_read: int
     bytes_read: int
     source: str
+    is_before: bool = False
 
 
 class Source(Protocol[D]):
