@@ -106,7 +106,7 @@ def print_briefly(warnings: Sequence[Diagnostic], format_: Format) -> None:
         print_warnings(warnings, format_)
         return
     print_warnings([one for one in warnings if one not in kept], format_)
-    sys.stderr.write(f"{kept_as_text(len(kept))}\n")
+    sys.stderr.write(f"note: {kept_as_text(len(kept))}; `selfmaint audit` says where and why (DL402)\n")
 
 
 @contextlib.contextmanager

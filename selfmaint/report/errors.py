@@ -38,13 +38,12 @@ def errors_text(error: SelfmaintError | DatalogError) -> str:
     ]
     others = [one for one, kept in zip(found, is_kept, strict=True) if not kept]
     text = diagnostics_text(others, error.sources if isinstance(error, QueryError) else {})
-    return f"{kept_as_text(sum(is_kept))}\n{text}" if any(is_kept) else text
+    return f"note: {kept_as_text(sum(is_kept))} (DL402)\n{text}" if any(is_kept) else text
 
 
 def kept_as_text(number: int) -> str:
-    """How often SQL is kept as text, of which `audit` says more."""
-    places = "one place" if number == 1 else f"{number} places"
-    return f"note: SQL that is kept as text in {places}; `selfmaint audit` says where and why (DL402)"
+    """How often SQL is kept as text."""
+    return f"SQL that is kept as text in {'one place' if number == 1 else f'{number} places'}"
 
 
 def diagnostics_text(found: Sequence[Diagnostic], texts: Mapping[str, str] | None = None) -> str:

@@ -40,6 +40,10 @@ class Named(Struct):
     names: tuple[str, ...] | None = None
 
 
+UNREAD = " is defined by SQL that cannot be read"
+"""What follows from another error, of which it says nothing new."""
+
+
 class Catalogue(Struct):
     """Finds relations by name, ignoring case; a qualified name also fits by its last parts.
 
@@ -48,6 +52,7 @@ class Catalogue(Struct):
         read: reads a view, and fills in `columns_found` or `failed`.
         reading: the views that are being read, outermost first.
         names: the names of them all, in lower case.
+        unread: the names that are defined by what cannot be parsed, in lower case.
     """
 
     read: Callable[[Named], None]
@@ -55,6 +60,7 @@ class Catalogue(Struct):
     views: list[Named] = field(default_factory=list)
     reading: list[Named] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
+    unread: set[str] = field(default_factory=set)
     _views: dict[str, list[Named]] = field(default_factory=dict)
     _bases: dict[str, list[tuple[str, ...]]] = field(default_factory=dict)
 
@@ -145,6 +151,8 @@ class Catalogue(Struct):
 
     def unknown(self, table: exp.Table, problems: Problems) -> UnreadableError:
         """Notes a name in FROM that means nothing."""
+        if table.name.casefold() in self.unread:
+            return problems.error(Code.SQL_SYNTAX, f"`{table.name}`{UNREAD}", table)
         known = [*(one.name for one in self.declarations.values()), *(view.name for view in self.views)]
         return problems.error(
             Code.UNKNOWN_RELATION,

@@ -24,7 +24,7 @@ from datalog.model import (
     ViewDefinition,
 )
 from datalog.sql.views.blocks import named_block, united_type
-from datalog.sql.views.catalogue import Catalogue, Named, second
+from datalog.sql.views.catalogue import UNREAD, Catalogue, Named, second
 from datalog.sql.views.declared_tables import DeclaredTables
 from datalog.sql.views.distinct_on import with_row_numbers
 from datalog.sql.views.grouped_by_all import places_written_out
@@ -123,14 +123,14 @@ class _Reading(Struct, dict=True):
 
     def run(self) -> SqlViews:
         for text in self.texts:
-            for statement in statements(text, self.found):
+            for statement in statements(text, self.found, self.catalogue.unread):
                 self._collect(statement, defined(statement))
         self.found += self.tables.settle()
         for view in self.catalogue.views:
             self._read(view)
             self.found += view.problems.found
         if any(one.severity is Severity.ERROR for one in self.found):
-            raise ProgramError(self.found)
+            raise ProgramError(one for one in self.found if not one.message.endswith(UNREAD))
         self._say_what_is_read()
         names = {name.casefold() for one in (*self.given, *self.tables.every) for name in one.column_names}
         self.found += (one for text in self.texts for one in misread(text, names))

@@ -112,8 +112,13 @@ class Statement(Struct, frozen=True):
     span: Span
 
 
-def statements(source: SqlText, problems: list[Diagnostic]) -> Iterator[Statement]:
-    """The statements of a text; those that cannot be parsed are reported (DL401), the others still read."""
+def statements(
+    source: SqlText, problems: list[Diagnostic], unread: set[str] | None = None
+) -> Iterator[Statement]:
+    """The statements of a text; those that cannot be parsed are reported (DL401), the others still read.
+
+    `unread` takes the names of what the former would define, in lower case, without database.
+    """
     if len(source.text) > MOST_CHARACTERS:
         problems.append(_too_long(source, source.span(0, 1), len(source.text), "characters", MOST_CHARACTERS))
         return
@@ -138,6 +143,8 @@ def statements(source: SqlText, problems: list[Diagnostic]) -> Iterator[Statemen
                 yield Statement(exp.Command(this="ALTER"), text[start:end], source, source.span(start, end))
             else:
                 problems.append(trees)
+                if unread is not None:
+                    unread.update(_defined_name(chunk))
             continue
         if trees and trees[0] is not None:
             problem = _in_tree(source, trees[0])
@@ -177,6 +184,18 @@ def _chunks(tokens: Iterable[Token]) -> Iterator[list[Token]]:
             chunk.append(token)
     if chunk:
         yield chunk
+
+
+def _defined_name(chunk: list[Token]) -> Iterator[str]:
+    """The name that a CREATE VIEW or CREATE TABLE defines, in lower case, without database."""
+    words = [token.text.casefold() for token in chunk[:_LONGEST_START]]
+    kind = next((i for i, word in enumerate(words) if word in ("view", "table")), None)
+    if kind is None or words[0] != "create":
+        return
+    name = kind + (4 if words[kind + 1 : kind + 4] == ["if", "not", "exists"] else 1)
+    while words[name + 1 : name + 2] == ["."]:
+        name += 2
+    yield from words[name : name + 1]
 
 
 def _behind_as(chunk: list[Token]) -> list[Token]:
@@ -273,6 +292,10 @@ def _too_long(source: SqlText, span: Span, length: int, what: str, most: int) ->
         span,
         hint="write it as several, or as several files in a directory",
     )
+
+
+_LONGEST_START = 16
+"""So many words a CREATE has up to the end of its name, at most."""
 
 
 def _syntax(source: SqlText, chunk: list[Token], error: dict[str, Any]) -> Diagnostic:

@@ -489,6 +489,18 @@ def test_what_cannot_be_read_has_a_code(query: str, code: str) -> None:
     assert code in codes_of(query)
 
 
+@pytest.mark.parametrize(
+    "start", ["view stg", "or replace view db.stg", "table if not exists `stg`", "materialized view Stg (x)"]
+)
+def test_what_reads_a_view_that_cannot_be_parsed_is_not_wrong_too(start: str) -> None:
+    readers = "create view v as select a from stg; create view w as select b from nowhere;"
+    text = f"{SMALL} create {start} as select a frm t; {readers}"
+    with pytest.raises(ProgramError) as caught:
+        read_sql(text)
+    assert [one.code.value for one in caught.value.diagnostics] == ["DL401", "DL101"]
+    assert "nowhere" in caught.value.diagnostics[1].message
+
+
 @pytest.mark.parametrize(("word", "blocks"), [("and", 1), ("or", 1)])
 def test_a_long_chain_is_no_nesting(word: str, blocks: int) -> None:
     found = read_sql(f"{SMALL} create view v as select a from t where " + f" {word} ".join(["b < 9"] * 2000))
