@@ -217,9 +217,13 @@ class _Open(Struct, Generic[D]):
         """The views, settled by reads; without those where that takes too long: they are some of the others then."""
         views = self._without_large(views)
         wholes, before = _wholes(self.others.warehouse.catalog, views), self.reader.known
-        followed = bool(views) and self.others.can_follow(wholes, self.verdicts)
         try:
-            self._settle(views, _SHORT if followed else len(views))
+            try:
+                self._settle(views, _SHORT)
+            except BudgetSpentError:  # only now it matters, and it takes time to find out
+                if self.others.can_follow(wholes, self.verdicts):
+                    raise
+                self._settle(views, len(views))
         except BudgetSpentError as spent:
             self.reader.known = before
             cut = {view: self._cut(view, spent) for view in wholes}

@@ -201,7 +201,7 @@ class Database:
 
     def _given(self, name: str, rows: ArrowTable, types: Sequence[SqlType]) -> int:
         numbered = rows.rename_columns([f"c{i}" for i in range(rows.num_columns)])
-        self._connection.register(f"{name}_rows", numbered)
+        self._connection.register(f"{name}_rows", numbered.__arrow_c_stream__())
         try:
             query = sql.values_of(f"{name}_rows", numbered.column_names if types else (), types)
             return self._table(name, query, [f"{name}_rows"], rows.num_rows, joins=False)
