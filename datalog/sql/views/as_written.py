@@ -9,7 +9,7 @@ Such calls become calls by name with the arguments that stand there. SQL of othe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import sqlglot
 from sqlglot import exp
@@ -133,3 +133,19 @@ def with_parts(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Ex
     made.comments = node.comments
     made.meta.update(node.meta)
     return made
+
+
+_LONGEST_START = 16
+"""So many words a CREATE has up to the end of its name, at most."""
+
+
+def defined_name(chunk: list[Token]) -> Iterator[str]:
+    """The name that a CREATE VIEW or CREATE TABLE defines, in lower case, without database."""
+    words = [token.text.casefold() for token in chunk[:_LONGEST_START]]
+    kind = next((i for i, word in enumerate(words) if word in ("view", "table")), None)
+    if kind is None or words[0] != "create":
+        return
+    name = kind + (4 if words[kind + 1 : kind + 4] == ["if", "not", "exists"] else 1)
+    while words[name + 1 : name + 2] == ["."]:
+        name += 2
+    yield from words[name : name + 1]

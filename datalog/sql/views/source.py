@@ -21,7 +21,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from datalog.diagnostics import Code, ContextSpan, Diagnostic, Severity
 from datalog.model import Span
 from datalog.sql.dialect import SPARK
-from datalog.sql.views.as_written import as_written
+from datalog.sql.views.as_written import as_written, defined_name
 from datalog.sql.views.dumps import adds_no_keys, with_types_of_spark, without_client_lines
 from datalog.sql.views.limits import (
     DEEPEST_BRACKETS,
@@ -144,7 +144,7 @@ def statements(
             else:
                 problems.append(trees)
                 if unread is not None:
-                    unread.update(_defined_name(chunk))
+                    unread.update(defined_name(chunk))
             continue
         if trees and trees[0] is not None:
             problem = _in_tree(source, trees[0])
@@ -184,18 +184,6 @@ def _chunks(tokens: Iterable[Token]) -> Iterator[list[Token]]:
             chunk.append(token)
     if chunk:
         yield chunk
-
-
-def _defined_name(chunk: list[Token]) -> Iterator[str]:
-    """The name that a CREATE VIEW or CREATE TABLE defines, in lower case, without database."""
-    words = [token.text.casefold() for token in chunk[:_LONGEST_START]]
-    kind = next((i for i, word in enumerate(words) if word in ("view", "table")), None)
-    if kind is None or words[0] != "create":
-        return
-    name = kind + (4 if words[kind + 1 : kind + 4] == ["if", "not", "exists"] else 1)
-    while words[name + 1 : name + 2] == ["."]:
-        name += 2
-    yield from words[name : name + 1]
 
 
 def _behind_as(chunk: list[Token]) -> list[Token]:
@@ -292,10 +280,6 @@ def _too_long(source: SqlText, span: Span, length: int, what: str, most: int) ->
         span,
         hint="write it as several, or as several files in a directory",
     )
-
-
-_LONGEST_START = 16
-"""So many words a CREATE has up to the end of its name, at most."""
 
 
 def _syntax(source: SqlText, chunk: list[Token], error: dict[str, Any]) -> Diagnostic:
