@@ -296,6 +296,8 @@ class _Reading(Struct, dict=True):
             self._defined(view, *found.query, is_split=True)
             return
         names = view.columns or _select_names(view.tree)
+        if _has_nameless(view.tree):
+            view.columns = names  # engines call them otherwise
         self._opaque(view.name, view.text, view.problems.unsupported, names, view)
         self.opaque[view.name] = replace(self.opaque[view.name], **found.told)
         if "outer" in found.told:
@@ -306,6 +308,7 @@ class _Reading(Struct, dict=True):
             view.problems.found = [replace(one, label=found.label) for one in view.problems.found]
         elif found.hint is not None and len(view.problems.found) == 1:
             view.problems.found = [replace(one, hint=found.hint) for one in view.problems.found]
+        self._twice(view, names)
 
     def _apart(self, view: Named, problems: Problems | None = None) -> QueryReader:
         """What reads a view once more, its problems apart: what is not read so stays as it was."""
@@ -320,17 +323,23 @@ class _Reading(Struct, dict=True):
                 view.tree,
                 f"{counted(len(query.columns))} here",
             )
+        if (error := self._twice(view, names)) is not None:
+            raise error
+        return names
+
+    def _twice(self, view: Named, names: Iterable[str]) -> UnreadableError | None:
+        """Notes a name that two columns of a view have."""
         seen: set[str] = set()
         for name in names:
             if name.casefold() in seen:
-                raise view.problems.error(
+                return view.problems.error(
                     Code.DUPLICATE_COLUMN,
                     f"view `{view.name}` has two columns `{name}`",
                     view.tree,
                     hint="give each column a name of its own: `... as name`",
                 )
             seen.add(name.casefold())
-        return names
+        return None
 
     def _say_what_is_read(self) -> None:
         """What the queries read of which only the text is known, now that all relations are."""
@@ -355,5 +364,12 @@ class _Reading(Struct, dict=True):
 
 def _select_names(tree: exp.Expr) -> tuple[str, ...]:
     """The names of a query's columns, if the select list has them all."""
-    names = tuple(tree.named_selects) if isinstance(tree, exp.Query) else ()
-    return names if all(names) and "*" not in names else ()
+    selects = tree.selects if isinstance(tree, exp.Query) else []
+    names = tuple(one.alias if isinstance(one, exp.Alias) else default_name(one) for one in selects)
+    return () if any(one.is_star for one in selects) else names
+
+
+def _has_nameless(tree: exp.Expr) -> bool:
+    """Whether a column of a query's select list has no name of its own."""
+    selects = tree.selects if isinstance(tree, exp.Query) else []
+    return not all(isinstance(one, exp.Alias | exp.Column) for one in selects)

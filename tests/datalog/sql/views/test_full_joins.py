@@ -82,7 +82,7 @@ def test_rows_of_both_sides() -> None:
         ("select s.amount, s.id, b.amount as a, b.id as b FROM on s.amount = b.amount", None),
         ("select s.id, b.at FROM on s.id = b.at", "show a column of `b` that is never null"),
         ("select s.id, b.id as b, b.at, s.day = b.day as same FROM on s.id = b.at", "show what `same` is"),
-        ("select s.id, b.id FROM on s.id = b.id", "give each column a name of its own"),
+        ("select s.*, b.id FROM on s.id = b.id", "give each column a name of its own"),
         ("select s.day, b.day as b, b.id FROM on s.day = b.day", "show a key of `s`, and one of `b`"),
         (
             "select s.id, g.day, s.day as d from sale s full join (select distinct day from buy) g on s.day = g.day",

@@ -326,7 +326,7 @@ def test_a_grouped_query_that_is_joined() -> None:
         ("select count(c.id) as n FROM group by o.id", "show all columns that are grouped by"),
         ("select o.id, count(c.id) as n FROM group by o.id having count(c.id) > 1", "leave HAVING out"),
         ("select o.day, count(c.id) as n FROM group by o.day", "show a key of `o` (`o.id`)"),
-        ("select o.id, c.id FROM", "give each column a name of its own"),
+        ("select o.*, c.id FROM", "give each column a name of its own"),
         (
             "select o.id, r.id as r FROM full join region r on r.id = o.id",
             "keep two views: a LEFT JOIN, and the rows",

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from datalog.diagnostics import Code, ProgramError
-from datalog.model import Declaration, NotToRun, Program, Semantics, ViewDefinition
+from datalog.model import Declaration, NotToRun, Program, Semantics, TextQuery, ViewDefinition
 from datalog.rewrite import MoreThanRules, plain_rules
 from datalog.sql.views import SqlText, SqlViews, read_sql
 from datalog.syntax import parse_program, show
@@ -499,6 +499,34 @@ def test_what_reads_a_view_that_cannot_be_parsed_is_not_wrong_too(start: str) ->
         read_sql(text)
     assert [one.code.value for one in caught.value.diagnostics] == ["DL401", "DL101"]
     assert "nowhere" in caught.value.diagnostics[1].message
+
+
+@pytest.mark.parametrize(
+    ("items", "columns"),
+    [
+        ("c.a, max(t.b), rank() over (order by c.a) as p", ("a", "max(b)", "p")),
+        ("c.a, count(*), rank() over (order by c.a)", ("a", "count(1)", "RANK() OVER (ORDER BY a)")),
+        ("c.*, rank() over (order by c.a)", ()),
+        ("c.a, rank() over (order by c.a) as p", ()),
+    ],
+)
+def test_text_has_names_for_all_columns(items: str, columns: tuple[str, ...]) -> None:
+    text = f"{SMALL} create view v as select {items} from t join s c on c.a = t.b group by c.a;"
+    (kept,) = read_sql(text).opaque
+    assert isinstance(kept.query, TextQuery)
+    assert kept.query.columns == columns
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        "a, a, rank() over (order by b) as p from t",
+        "max(a) over (), max(A) over () from t",
+        "t.a, s.a from t left join s on s.a = t.b",
+    ],
+)
+def test_text_with_two_columns_of_one_name_is_refused(items: str) -> None:
+    assert "DL104" in codes_of(f"select {items}")
 
 
 @pytest.mark.parametrize(("word", "blocks"), [("and", 1), ("or", 1)])
