@@ -11,8 +11,10 @@ from datalog.errors import EmissionError
 from datalog.model import TextQuery, TextRead
 
 
-def text(tree: exp.Expr, *, pretty: bool = True, dialect: OneOf["spark", "duckdb"] = "spark") -> str:
-    r"""The SQL of a tree, every identifier quoted.
+def text(
+    tree: exp.Expr, *, pretty: bool = True, dialect: OneOf["spark", "duckdb"] = "spark", once: bool = False
+) -> str:
+    r"""The SQL of a tree, every identifier quoted; the tree may be changed if it is for `once`.
 
     Raises:
         EmissionError: an identifier holds `${`, which Spark would replace by a configuration value.
@@ -21,7 +23,9 @@ def text(tree: exp.Expr, *, pretty: bool = True, dialect: OneOf["spark", "duckdb
     >>> text(exp.select(exp.column("x", "t`")).from_(exp.to_identifier("t`")), pretty=False)
     'SELECT `t```.`x` FROM `t```'
     """
-    sql = tree.sql(dialect=dialect, identify=True, pretty=pretty, unsupported_level=ErrorLevel.RAISE)
+    sql = tree.sql(
+        dialect=dialect, copy=not once, identify=True, pretty=pretty, unsupported_level=ErrorLevel.RAISE
+    )
     if dialect == "duckdb" and "\0" in sql:
         return text(tree.transform(_without_zero), pretty=pretty, dialect=dialect)
     if dialect == "spark" and "${" in sql:

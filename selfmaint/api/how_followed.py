@@ -68,19 +68,38 @@ def tables_of_all(schema: Catalog) -> dict[str, Table]:
     ):  # each behind those that it reads
         if view.name in found:
             continue
-        query = None if view.is_decided else query_of(schema, over_stored(schema, view) or view, found)
-        if query is not None:
-            names, kinds = tuple(n for n, _ in query.outputs), kinds_of(query, found)
-            types = tuple(kinds.get(number, ANY) for _, number in query.outputs)
-            key = key_of(as_written(schema, view, found) or query)
-            keys = () if key is None else (key,)
-            found[view.name] = Table(view.name, names, types, nullable_outputs(query), keys)
+        if (its_own := _table_of_query(schema, view, found)) is not None:
+            found[view.name] = its_own
         elif names := view.stored_columns:
             its = output_types(view, schema.relations) if isinstance(view, GroupedView) else ()
             its = its[: len(names)] if view.is_counted else its
             types = tuple(one or ANY for one in its) if len(its) == len(names) else (ANY,) * len(names)
             found[view.name] = Table(view.name, names, types, frozenset(range(len(names))))
     return found
+
+
+def _table_of_query(schema: Catalog, view: View, tables: Mapping[str, Table]) -> Table | None:
+    """A view that is not decided, as its query tells; None if that has no shape that is known."""
+    if view.is_decided:
+        return None
+    over = over_stored(schema, view) or view
+    given = [tables.get(name) for name in dict.fromkeys((*reads(schema, over), *reads(schema, view)))]
+    definition, read, table = schema.held.get(view.name, (None, None, None))
+    if definition is None or definition != over.definition or read != given:
+        table = _found(schema, view, over, tables)
+        schema.held[view.name] = over.definition, given, table
+    found: Table | None = table
+    return found
+
+
+def _found(schema: Catalog, view: View, over: View, tables: Mapping[str, Table]) -> Table | None:
+    query = query_of(schema, over, tables)
+    if query is None:
+        return None
+    names, kinds = tuple(n for n, _ in query.outputs), kinds_of(query, tables)
+    types = tuple(kinds.get(number, ANY) for _, number in query.outputs)
+    key = key_of(as_written(schema, view, tables) or query)
+    return Table(view.name, names, types, nullable_outputs(query), () if key is None else (key,))
 
 
 def kinds_of(query: Query, tables: Mapping[str, Table]) -> dict[int, ColumnType]:

@@ -107,7 +107,7 @@ class Database:
     ) -> int:
         _require_reads(query, reads)
         with self._computing():
-            statement = text(sql.create(name, query, held=True), dialect="duckdb")
+            statement = text(sql.create(name, query, held=True), pretty=False, dialect="duckdb", once=True)
             made = self._execute(statement, joins=joins, rows=rows).fetchone()
         assert made is not None
         return int(made[0])
@@ -145,7 +145,8 @@ class Database:
         _require_reads(query, [parent.name for parent in parents])
         made = Stored(self, next(self._numbers), tuple(types), None, tuple(parents), layout or Layout())
         with self._computing():
-            self._execute(text(sql.create(made.name, query, held=False), dialect="duckdb"))
+            created = sql.create(made.name, query, held=False)
+            self._execute(text(created, pretty=False, dialect="duckdb", once=True))
         return self._watched(made, held=False)
 
     def rows(self, query: Any, reads: Collection[str]) -> ArrowTable:

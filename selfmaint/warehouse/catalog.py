@@ -92,6 +92,7 @@ class Catalog:
         texts: runs the views of which only the text is known over rows at hand; None of what cannot be told.
         queries: by name, the query as it is written of a view that reads views, or one of some tables.
         loose: says why a view's rows may be stored as other values than its query gives, as texts for numbers.
+        held: what was found of single queries; catalogs that are made of this one have it, too.
     """
 
     program: Program
@@ -112,6 +113,7 @@ class Catalog:
         default=None, compare=False, repr=False
     )
     loose: Callable[[str], str | None] | None = field(default=None, compare=False, repr=False)
+    held: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     _found: dict[object, tuple[View | None, Any]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )

@@ -35,7 +35,8 @@ class Selecting(Struct):
         """Whether an aggregate that is no window stands in some trees."""
         before = len(self._calls)
         for tree in trees:
-            self._without_aggregates(tree, ())
+            if any(is_aggregate(node, self.text) for node in tree.walk()):
+                self._without_aggregates(tree, ())
         found = len(self._calls) > before
         self._calls.clear()
         return found
@@ -95,6 +96,8 @@ class Selecting(Struct):
     def with_windows(self, plan: Plan, trees: Sequence[exp.Expr]) -> tuple[Plan, list[exp.Expr]]:
         """The plan with the window functions of some trees, and the trees over that."""
         found: dict[str, tuple[int, exp.Window]] = {}
+        if not any(tree.find(exp.Window) for tree in trees):
+            return plan, list(trees)
 
         def change(node: exp.Expr) -> exp.Expr:
             if isinstance(node, exp.Window):
