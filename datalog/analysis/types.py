@@ -11,7 +11,7 @@ that holds what each rule puts there. A recursive program is typed as far as its
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from itertools import chain
 from typing import TypeAlias, assert_never
@@ -166,6 +166,42 @@ def common_type(left: ColumnType, right: ColumnType) -> ColumnType | None:
     if TypeName.DECIMAL in (left.name, right.name) and _is_exact(left) and _is_exact(right):
         return _common_decimal(left, right)
     return _DOUBLE
+
+
+def united_type(kinds: Sequence[ColumnType]) -> ColumnType:
+    """The type of a column of a union, as Spark widens numbers; of other types that of the first query.
+
+    >>> str(united_type([ColumnType(TypeName.DECIMAL, 10, 0), ColumnType(TypeName.DECIMAL, 9, 2)]))
+    'decimal(12,2)'
+    >>> str(united_type([ColumnType(TypeName.BIGINT), ColumnType(TypeName.FLOAT)]))
+    'float'
+    """
+    if {kind.name for kind in kinds if not kind.name.is_integer} == {TypeName.FLOAT}:
+        return ColumnType(TypeName.FLOAT)
+    found = kinds[0] if kinds else ANY
+    for kind in kinds[1:]:
+        found = common_type(found, kind) or found
+    return found
+
+
+def head_types(rule: Rule, types: TypesOfPredicates) -> tuple[ColumnType, ...]:
+    """The types of a rule's head, `any` where nothing says more."""
+    found = variable_types(rule.body, types)
+    return tuple(
+        (constant_type(term.value) or ANY) if isinstance(term, Constant) else found.get(term, ANY)
+        for term in rule.head.terms
+    )
+
+
+def are_kept_apart(kinds: Iterable[ColumnType]) -> bool:
+    """Whether a column that holds the values of several types has those of each apart: not two as one double.
+
+    >>> bigint, int_, double = (ColumnType(name) for name in (TypeName.BIGINT, TypeName.INT, TypeName.DOUBLE))
+    >>> are_kept_apart([bigint, int_]), are_kept_apart([int_, double]), are_kept_apart([bigint, double])
+    (True, True, False)
+    """
+    known = [kind for kind in dict.fromkeys(kinds) if kind.family == "number"]
+    return all(kind.is_found_by(united_type(known)) for kind in known)
 
 
 def _is_exact(column_type: ColumnType) -> bool:

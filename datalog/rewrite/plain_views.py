@@ -7,7 +7,8 @@ Conditions of soundness:
 
 1. Relations are sets. A table of SQL is one only if a key is declared: else a deleted row may have a twin.
 2. The rows stand once anyway, so that the bag is the set: the view says so, or each block's outputs determine
-   a row of every subgoal, through keys without nulls, and no row is of two blocks.
+   a row of every subgoal, through keys without nulls, and no row is of two blocks. Then no column makes one of two
+   numbers of a block, because others have numbers of another type there.
 3. A filter is a union of conjunctions of literals; the rules overlap, which a set does not show.
 """
 
@@ -20,7 +21,7 @@ from math import prod
 
 from msgspec import Struct
 
-from datalog.analysis import determined
+from datalog.analysis import are_kept_apart, determined, head_types
 from datalog.model import (
     AllOf,
     AnyOf,
@@ -110,7 +111,7 @@ def _twins(definition: ViewDefinition, known: Mapping[str, Declaration]) -> str 
         return None
     if definition.is_split:
         return f"`{definition.name}` has rows with partners in its LEFT JOINs, and rows without"
-    if len(definition.blocks) > 1 and not _are_apart(definition):
+    if len(definition.blocks) > 1 and not _are_apart(definition, known):
         return f"`{definition.name}` is a union that keeps duplicates (UNION ALL)"
     loose = next((atom for block in definition.blocks if (atom := undetermined(block, known))), None)
     if loose is None:
@@ -120,11 +121,18 @@ def _twins(definition: ViewDefinition, known: Mapping[str, Declaration]) -> str 
     )
 
 
-def _are_apart(definition: ViewDefinition) -> bool:
-    """Whether no row is of two blocks, each of which is one rule."""
+def _are_apart(definition: ViewDefinition, known: Mapping[str, Declaration]) -> bool:
+    """Whether no row is of two blocks, each of which is one rule, and rows of one stay apart."""
     rules = [list(_rules(definition, block)) for block in definition.blocks]
     plain = [rule for its in rules for rule in its if rule is not None]
-    return all(len(its) == 1 for its in rules) and len(plain) == len(rules) and are_apart(plain)
+    types = {Predicate(name): tuple(c.type for c in one.columns) for name, one in known.items()}
+    heads = [head_types(rule, types) for rule in plain]
+    return (
+        all(len(its) == 1 for its in rules)
+        and len(plain) == len(rules)
+        and all(map(are_kept_apart, zip(*heads, strict=True)))
+        and are_apart(plain)
+    )
 
 
 def _is_numbered(predicate: Predicate, known: Mapping[str, Declaration]) -> bool:

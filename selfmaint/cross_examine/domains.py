@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from itertools import count, islice, pairwise
 from math import isfinite
 from typing import Any
@@ -42,6 +42,7 @@ from selfmaint.cross_examine.question import Part, Question, identity
 NEW_VALUES = 2
 """How many new values are tried in each class of columns, besides those in the gaps of an order."""
 
+_WIDE = Context(prec=100)
 _MOST_NEW_KEYS = 8
 """How many more new values are tried in columns of keys."""
 
@@ -328,7 +329,7 @@ def _steps(type_: ColumnType, kind: str) -> tuple[Any, Callable[[Any, int], Any]
 
 
 def _exactly(number: Any, step: int | Decimal) -> Any:
-    return int(number) if isinstance(step, int) else Decimal(number).quantize(step)
+    return int(number) if isinstance(step, int) else Decimal(number).quantize(step, context=_WIDE)
 
 
 def _end(type_: ColumnType) -> Any:

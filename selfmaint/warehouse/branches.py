@@ -31,6 +31,7 @@ from datalog.rewrite.branches import Branch, branches, branches_of_queries, colu
 from selfmaint.warehouse.base_relations import BaseRelation, variable_types
 from selfmaint.warehouse.cores import output_types, projected
 from selfmaint.warehouse.definitions import view_of
+from selfmaint.warehouse.doubles import hold_alike
 from selfmaint.warehouse.views import GroupedView, View, as_part_of
 
 
@@ -43,9 +44,12 @@ def told_apart(
 ) -> dict[Branch, View]:
     """The branches of a union as views; none if its rows do not tell them apart.
 
-    A constant beside a column of single precision may be another one there.
+    A constant beside a column of single precision may be another one there; and so may a rule's numbers beside those
+    of another type (`are_kept_apart`).
     """
     found = dict[Branch, View]()
+    if not hold_alike([plain for _, plain in rules], relations):
+        return found
     singles = {
         i
         for _, plain in rules

@@ -35,7 +35,7 @@ from datalog.rewrite import Beyond, MoreThanRules, guard_joins, plain_rules, pro
 from selfmaint.errors import Code, InputError
 from selfmaint.warehouse.base_relations import BaseRelation, certain_variables, variable_types
 from selfmaint.warehouse.constraints import given_subgoal, merged_by_keys
-from selfmaint.warehouse.doubles import joined_as_double, too_close
+from selfmaint.warehouse.doubles import hold_alike, joined_as_double, too_close
 from selfmaint.warehouse.emptiness import impossible, unfitting
 from selfmaint.warehouse.grouped import SOME_ROWS
 from selfmaint.warehouse.views import Limitation, Outside, View
@@ -312,6 +312,9 @@ def _limitation(
     views: Mapping[str, list[Rule]],
     relations: Mapping[str, BaseRelation],
 ) -> Limitation | None:
+    if len(rules) > 1 and not hold_alike([plain for _, plain in rules], relations):
+        text = f"`{name}` is a union with numbers of several types in a column, some of which are one there"
+        return Limitation(Outside.COMPARISON, text)
     if len(rules) > 1:
         return Limitation(Outside.UNION, f"`{name}` is a union of {len(rules)} rules")
     rule = rules[0][1]

@@ -8,10 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import chain
 
+from datalog.analysis import are_kept_apart, head_types
 from datalog.model import (
     ColumnType,
     Comparison,
     Constant,
+    Predicate,
     Rule,
     Term,
     TypeName,
@@ -37,6 +39,13 @@ def joined_as_double(rule: Rule, relations: Mapping[str, BaseRelation]) -> Varia
         ):
             return term
     return None
+
+
+def hold_alike(rules: Sequence[Rule], relations: Mapping[str, BaseRelation]) -> bool:
+    """Whether the columns of a union of rules have the numbers of each rule apart, whatever the others' types are."""
+    types = {Predicate(name): one.types for name, one in relations.items()}
+    heads = [head_types(rule, types) for rule in rules]
+    return all(map(are_kept_apart, zip(*heads, strict=True)))
 
 
 def too_close(rule: Rule, relations: Mapping[str, BaseRelation]) -> bool:

@@ -202,12 +202,27 @@ def determine(plan: Plan, columns: Collection[int]) -> bool:
 
 
 def _tell_apart(union: Combined, columns: Collection[int]) -> bool:
-    """Whether some columns of a UNION ALL determine the rows of each query, and one holds another constant in each."""
+    """Whether some columns of a UNION ALL determine the rows of each query, and one holds another constant in each.
+
+    Of the columns that hold the values of each query as they are: two numbers may be one as a double.
+    """
     parts = list(_united(union, {number: number for number in union.columns}))
     held = ([_constant(one, places.get(number)) for one, places in parts] for number in columns)
-    return any(map(_are_different, held)) and all(
-        determine(one, {its for number, its in places.items() if number in columns}) for one, places in parts
+    if not any(map(_are_different, held)):
+        return False
+    types = [_types(one) for one, _ in parts]
+    kinds = {
+        number: [its.get(places.get(number, -1), ANY) for its, (_, places) in zip(types, parts, strict=True)]
+        for number in columns
+    }
+    kept = {n for n, its in kinds.items() if ANY not in its and (len({*its}) == 1 or _are_whole(its))}
+    return all(
+        determine(one, {its for number, its in places.items() if number in kept}) for one, places in parts
     )
+
+
+def _are_whole(kinds: Iterable[ColumnType]) -> bool:
+    return all(kind.name.is_integer for kind in kinds)
 
 
 def _united(plan: Plan, places: Mapping[int, int]) -> Iterator[tuple[Plan, dict[int, int]]]:

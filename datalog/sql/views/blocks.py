@@ -1,15 +1,20 @@
-"""Drafts of blocks, named, and the types of columns that several share."""
+"""Drafts of blocks, named, and what their columns are in a union."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from decimal import Context, Decimal
 
-from datalog.analysis import common_type
+from datalog.analysis import united_type
+from datalog.copies import replace
 from datalog.model import (
-    ANY,
+    MAX_PRECISION,
     Block,
+    Cast,
     ColumnType,
+    Constant,
+    Expression,
     TypeName,
     Variable,
     block,
@@ -18,6 +23,8 @@ from datalog.model import (
     variables_of,
 )
 from datalog.sql.views.scope import Draft
+
+_EXACTLY = Context(prec=2 * MAX_PRECISION)
 
 
 def named_block(name: str, number: int, draft: Draft) -> Block:
@@ -46,17 +53,54 @@ def _with_anonymous(draft: Draft) -> Draft:
     return draft.substituted({v: Variable(f"_{number}") for number, v in enumerate(unused, 1)})
 
 
-def united_type(kinds: Sequence[ColumnType]) -> ColumnType:
-    """The type of a column of a union, as Spark widens numbers; of other types that of the first query.
+def of_one_type(
+    drafts: Sequence[Draft], type_of: Callable[[Expression], ColumnType | None]
+) -> tuple[Draft, ...]:
+    """The drafts of a union, whose numbers are cast to the type that its columns have where they are another.
 
-    >>> str(united_type([ColumnType(TypeName.DECIMAL, 10, 0), ColumnType(TypeName.DECIMAL, 9, 2)]))
-    'decimal(12,2)'
-    >>> str(united_type([ColumnType(TypeName.BIGINT), ColumnType(TypeName.FLOAT)]))
-    'float'
+    Two whole numbers, or decimals with as many digits behind the point, are written and computed with alike.
     """
-    if {kind.name for kind in kinds if not kind.name.is_integer} == {TypeName.FLOAT}:
-        return ColumnType(TypeName.FLOAT)
-    found = kinds[0] if kinds else ANY
-    for kind in kinds[1:]:
-        found = common_type(found, kind) or found
-    return found
+    columns = [_of_one_type(its, type_of) for its in zip(*(draft.outputs for draft in drafts), strict=True)]
+    rows = zip(*columns, strict=True)
+    return (
+        tuple(replace(draft, outputs=row) for draft, row in zip(drafts, rows, strict=True))
+        if columns
+        else tuple(drafts)
+    )
+
+
+def _of_one_type(
+    outputs: Sequence[Expression], type_of: Callable[[Expression], ColumnType | None]
+) -> list[Expression]:
+    kinds = [type_of(output) for output in outputs]
+    known = [kind for kind in kinds if kind is not None]
+    if any(kind.is_open or kind.family != "number" for kind in known):
+        return [*outputs]
+    to = united_type(known)
+    return [
+        output
+        if kind is None or _is_alike(kind, to)
+        else _constant(output, to)
+        if isinstance(output, Constant)
+        else Cast(output, to)
+        for output, kind in zip(outputs, kinds, strict=True)
+    ]
+
+
+def _constant(one: Constant, to: ColumnType) -> Constant:
+    """A number as it is of a type, where it is one of it."""
+    if not isinstance(one.value, int | float | Decimal):
+        return one
+    if to.name is TypeName.DOUBLE:
+        return Constant(float(one.value))
+    if to.name is TypeName.DECIMAL and not isinstance(one.value, float):
+        value = Decimal(one.value)
+        made = value.quantize(Decimal(1).scaleb(-(to.scale or 0)), context=_EXACTLY)
+        return Constant(made) if made == value else one
+    return one
+
+
+def _is_alike(kind: ColumnType, to: ColumnType) -> bool:
+    if kind == to or (kind.name.is_integer and to.name.is_integer):
+        return True
+    return kind.name is to.name is TypeName.DECIMAL and kind.scale == to.scale

@@ -23,6 +23,7 @@ from datalog.model import (
     IsNull,
     Predicate,
 )
+from datalog.sql.views.blocks import of_one_type
 from datalog.sql.views.distinct_values import without_distinct
 from datalog.sql.views.expressions import Reader
 from datalog.sql.views.joined_groups import with_keys
@@ -150,7 +151,7 @@ class QueryReader(Struct, frozen=True):
             raise self.problems.outside(
                 "DISTINCT on one side of UNION ALL", tree.expression, "make that side a view of its own"
             )
-        drafts = (*left.drafts, *right.drafts)
+        drafts = of_one_type((*left.drafts, *right.drafts), self.variables.type_of)
         if len(drafts) > MOST_BLOCKS:
             raise self._too_many(tree, len(drafts))
         return Query(left.columns, drafts, distinct and not self.dedup)

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from msgspec import Struct, field
 from sqlglot import exp
 
+from datalog.analysis import united_type
 from datalog.analysis.expression_types import expression_type
 from datalog.copies import replace
 from datalog.diagnostics import Code, Diagnostic, ProgramError, Severity, in_text_order
@@ -23,7 +24,7 @@ from datalog.model import (
     Semantics,
     ViewDefinition,
 )
-from datalog.sql.views.blocks import named_block, united_type
+from datalog.sql.views.blocks import named_block
 from datalog.sql.views.catalogue import UNREAD, Catalogue, Named, second
 from datalog.sql.views.declared_tables import DeclaredTables
 from datalog.sql.views.distinct_on import with_row_numbers
