@@ -175,10 +175,16 @@ def catalog_of_path(path: Path, *, helpers: bool = False, moment: datetime | Non
     return _catalog_of_rules(syntax.parse_program(text, source=str(path)))
 
 
+def _below(path: Path, suffix: str) -> list[Path]:
+    """The files of a folder and its subfolders, in order, but for what is hidden."""
+    found = (one for one in path.rglob(f"*{suffix}") if one.is_file())
+    return sorted(one for one in found if not any(p.startswith(".") for p in one.relative_to(path).parts))
+
+
 def _directory(path: Path, *, helpers: bool, moment: datetime | None) -> Catalog:
     from datalog.sql.views import SqlText
 
-    texts = [SqlText(read_text(one, "program"), str(one)) for one in sorted(path.glob("*.sql"))]
+    texts = [SqlText(read_text(one, "program"), str(one)) for one in _below(path, ".sql")]
     if not texts:
         raise input_error(
             Code.WAREHOUSE_FILE,
@@ -186,6 +192,6 @@ def _directory(path: Path, *, helpers: bool, moment: datetime | None) -> Catalog
             hint="name a file of rules, a file of SQL, or a directory of files of SQL",
         )
     declarations: list[Declaration] = []
-    for one in sorted(path.glob("*.dl")):
+    for one in _below(path, ".dl"):
         declarations += syntax.parse_program(read_text(one, "program"), str(one)).declarations
     return _catalog_of_texts(texts, declarations, helpers=helpers, moment=moment)

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 Told = Callable[[str], None]
 
 _ANOTHER = (
-    "if its rows come once more, having gone since or into a table without a key, give it an id: `--id`"
+    "if its rows come once more, having gone since or into a table without a key, "
+    "give it an id (`--id` of `maintain`)"
 )
 
 

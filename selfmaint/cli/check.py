@@ -59,6 +59,8 @@ def check(given: Namespace) -> int:
     """
 
     def decided(opened: Warehouse[Any], change: Update[Any]) -> tuple[Verdicts, FeedReport | None] | int:
+        for name in given.view:
+            opened.view(name)
         before = None if opened.store is None else opened.store.committed(change)
         if before is not None:
             return before
@@ -76,7 +78,7 @@ def check(given: Namespace) -> int:
     with reporting(given.format), progressing() as progress:
         result = using(given.warehouse, given, progress, decided)
     if isinstance(result, int):
-        print_committed(result, given.format)
+        print_committed(result, given.format, "verdicts")
         return ALL_YES
     verdicts, report = result
     if given.format is Format.JSON:

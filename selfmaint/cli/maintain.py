@@ -155,7 +155,7 @@ def maintain(given: Namespace) -> int:
     with reporting(given.format), refusing(given.format), progressing() as progress:
         result = using(given.warehouse, given, progress, maintained, verify=given.verify)
     if isinstance(result, int):
-        print_committed(result, given.format)
+        print_committed(result, given.format, "written")
         return ALL_YES
     _print_result(result, given.format)
     return SOME_NO if result.found.differences else ALL_YES

@@ -216,9 +216,9 @@ def _caption(report: FeedReport) -> str | None:
     return "; ".join(said) or None
 
 
-def print_committed(version: int, format_: Format) -> None:
-    """Says that the store has an update already."""
+def print_committed(version: int, format_: Format, nothing: str) -> None:
+    """Says that the store has an update already; in JSON a list has `nothing`."""
     if format_ is Format.JSON:
-        print_json({"committed_before": version, "written": []})
+        print_json({"committed_before": version, nothing: []})
     else:
         print_text(f"this update was committed before, in snapshot {version}: nothing was done")

@@ -129,27 +129,31 @@ def statements(
         problems.append(_unclosed(source))
         return
     before = len(problems)
+
+    def refuse(chunk: list[Token], problem: Diagnostic) -> None:
+        problems.append(problem)
+        if unread is not None:
+            unread.update(defined_name(chunk))
+
     for chunk in _chunks(tokens):
         if len(problems) - before >= _MOST_PROBLEMS:
             return
         start, end = chunk[0].start, chunk[-1].end + 1
         beyond = _beyond_limits(source, chunk)
         if beyond is not None:
-            problems.append(beyond)
+            refuse(chunk, beyond)
             continue
         trees = _trees(source, text, with_types_of_spark(chunk))
         if isinstance(trees, Diagnostic):
             if adds_no_keys(chunk):
                 yield Statement(exp.Command(this="ALTER"), text[start:end], source, source.span(start, end))
             else:
-                problems.append(trees)
-                if unread is not None:
-                    unread.update(defined_name(chunk))
+                refuse(chunk, trees)
             continue
         if trees and trees[0] is not None:
             problem = _in_tree(source, trees[0])
             if problem is not None:
-                problems.append(problem)
+                refuse(chunk, problem)
                 continue
             tree = with_exists(as_written(trees[0], source.text, chunk))
             yield Statement(tree, source.text[start:end], source, source.span(start, end))

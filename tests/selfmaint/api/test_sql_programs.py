@@ -138,6 +138,19 @@ def test_a_warehouse_file_names_sql_a_folder_of_it_or_has_it_inside(tmp_path: Pa
         assert (view.name, view.columns, view.limitation) == ("people", ("id", "name"), None)
 
 
+def test_a_folder_is_read_with_its_subfolders(tmp_path: Path) -> None:
+    for name, text in {
+        "models/schema.sql": TABLES,
+        "models/staging/names.sql": "select id, name from customer",
+        "models/marts/sub/count.sql": "create view n as select count(*) as n from customer",
+        "models/.old/names.sql": "select nothing from nowhere",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "w.toml").write_text('program = "models"\n[views.names]\npath = "a"\n[views.n]\npath = "b"\n')
+    assert {view.name for view in read_warehouse_file(tmp_path / "w.toml").catalog.views} == {"names", "n"}
+
+
 def test_a_folder_without_sql_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     path = tmp_path / "w.toml"

@@ -501,6 +501,12 @@ def test_what_reads_a_view_that_cannot_be_parsed_is_not_wrong_too(start: str) ->
     assert "nowhere" in caught.value.diagnostics[1].message
 
 
+def test_what_reads_a_table_that_cannot_be_read_is_not_wrong_too() -> None:
+    with pytest.raises(ProgramError) as caught:
+        read_sql("create table stg (a int primary key,, b int); create view v as select a from stg;")
+    assert [one.code.value for one in caught.value.diagnostics] == ["DL401"]
+
+
 @pytest.mark.parametrize(
     ("items", "columns"),
     [
