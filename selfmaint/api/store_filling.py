@@ -126,9 +126,16 @@ def _with_others(catalog: Catalog, filling: Filling) -> Filling:
 
 
 def _that_follow(catalog: Catalog, names: Collection[str]) -> frozenset[str]:
-    """The helpers of views, the views of helpers, which are of one definition with them, and the views above."""
+    """The helpers of views, the views of helpers, which are of one definition with them, and the views above.
+
+    A view that is written over others may be decided over what is below these: its definition changes with theirs.
+    """
     pairs = (pair for pair in catalog.helpers.items() if not set(names).isdisjoint(pair))
-    return above(catalog, names) | {name for pair in pairs for name in pair}
+    queries = {view.name: catalog.queries and catalog.queries(view.name, ()) for view in catalog.views}
+    written = {
+        n for n, one in queries.items() if one is not None and not set(names).isdisjoint(one.relations)
+    }
+    return above(catalog, names) | written | {name for pair in pairs for name in pair}
 
 
 def _moment(catalog: Catalog) -> datetime | None:

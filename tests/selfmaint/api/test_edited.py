@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import UTC, datetime
 from pathlib import Path
@@ -77,6 +78,17 @@ def test_a_view_that_reads_an_edited_one_follows_it() -> None:
     assert brought.status == 0
     assert "over_g" in brought.stdout
     assert maintain("4,y,9", "--verify").status == 0
+
+
+@pytest.mark.usefixtures("shop")
+def test_what_is_written_over_an_edited_view_is_brought_in_with_it() -> None:
+    edit("create view over_g", "create view over_v as select a from v where d > 6;\ncreate view over_g")
+    assert run("import", "w.toml", "--view", "over_v").status == 0
+    edit("where d > 3", "where d < 9")
+    assert run("import", "w.toml", "--view", "v").status == 0
+    assert maintain("4,z,8", "--verify").status == 0
+    found = run("query", "w.toml", "select a from over_v order by a", "--format", "json")
+    assert json.loads(found.stdout)["rows"] == [[2], [4]]
 
 
 @pytest.mark.usefixtures("shop")
