@@ -291,7 +291,8 @@ def first_that_can(
     refusal: InputError | None = None
     for kind in kinds:
         if refusal is not None:
-            told(f"Spark is used: {refusal.diagnostics[0].message}")
+            why = refusal.diagnostics[0]
+            told(f"Spark is used: {why.message}" + (f"; {why.note}" if why.note else ""))
         try:
             return use(kind)
         except InputError as error:

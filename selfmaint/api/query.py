@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -32,9 +33,11 @@ def answered(
     """The same, some rows at a time; see `Warehouse.query`."""
     views = _views(warehouse, as_of)
     name = sql.strip()
-    if name in views:
+    if name in views or name in warehouse.catalog.relations:
         quote = "`" if warehouse.engine.name == "spark" else '"'
         sql = f"SELECT * FROM {quote}{name.replace(quote, quote * 2)}{quote}"  # noqa: S608 - quoted
+    elif re.fullmatch(r"\w+", name):  # no query has one word
+        warehouse.view(name)
     with platform_of(warehouse.engine).answered(sql, views, warehouse.catalog.relations) as reader:
         yield reader
 

@@ -293,7 +293,7 @@ def edited(catalog: Catalog, known: Mapping[str, str | None]) -> dict[str, str]:
             found[name] = (
                 "the warehouse was maintained without it"
                 if was is None
-                else f"they are of `{_shown(was)}`; it is `{_shown(text)}` now"
+                else "they are of `{}`; it is `{}` now".format(*_both_shown(was, text))
             )
     return found
 
@@ -349,6 +349,19 @@ def above(catalog: Catalog, names: Collection[str]) -> frozenset[str]:
     return frozenset(view.name for view in catalog.views if {view.name, *below[view.name]} & set(names))
 
 
-def _shown(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + " ..."
+def _both_shown(one: str, other: str) -> tuple[str, str]:
+    """Two texts, long ones from a little before where they differ.
+
+    >>> before = "x" * 400
+    >>> _both_shown(f"{before} > 1", f"{before} > 2")[0].endswith("x > 1")
+    True
+    """
+    texts = " ".join(one.split()), " ".join(other.split())
+    apart = next((i for i, (a, b) in enumerate(zip(*texts, strict=False)) if a != b), min(map(len, texts)))
+    start = max(apart - _SHOWN // 3, 0) if max(map(len, texts)) > _SHOWN else 0
+    return _shown(texts[0], start), _shown(texts[1], start)
+
+
+def _shown(text: str, start: int) -> str:
+    end = start + _SHOWN
+    return ("... " if start else "") + text[start:end] + (" ..." if end < len(text) else "")

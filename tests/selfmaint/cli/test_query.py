@@ -271,6 +271,8 @@ def test_the_order_of_the_query_holds(tmp_path: Path) -> None:
         ("from glob('FOLDER/*')", "SM108"),
         ("select * from sale", "SM102"),
         ("select * from linez", "SM102"),
+        ("linez", "SM102"),
+        ("sale", "SM102"),
         ("select * from totals where region in (select region from regionz)", "SM102"),
     ],
 )
