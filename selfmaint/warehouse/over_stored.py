@@ -31,8 +31,6 @@ def over_stored(catalog: Catalog, view: View) -> View | None:
 def _over_stored(catalog: Catalog, view: View) -> View | None:
     if catalog.queries is None or view.is_counted or catalog.parts(view) != (view,):
         return None
-    if view.name in {*catalog.summands, *catalog.grouped_summands}:
-        return None
     copied = copies_without_keys(catalog)
     text = view.definition if isinstance(view.definition, OpaqueView) else None
     written = text.query if text else catalog.queries(view.name, copied)
@@ -111,4 +109,9 @@ def with_views(catalog: Catalog, others: Iterable[View]) -> Catalog:
         return catalog
     views = tuple(found.get(view.name, view) for view in catalog.views)
     rules = tuple(rule for rule in catalog.program.rules if rule.head.predicate.name not in found)
-    return replace(catalog, views=views, program=replace(catalog.program, rules=rules))
+    summands, grouped = (
+        {name: its for name, its in every.items() if name not in found}
+        for every in (catalog.summands, catalog.grouped_summands)
+    )
+    program = replace(catalog.program, rules=rules)
+    return replace(catalog, views=views, program=program, summands=summands, grouped_summands=grouped)
