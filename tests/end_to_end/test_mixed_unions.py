@@ -102,9 +102,13 @@ class Case:
                 return None
             change = warehouse.maintain(update).deltas["v"]
             gained, lost = (_bag(pa.table(side)) for side in (change.gained, change.lost))
-            if warehouse.catalog.view("v").is_counted:
+            view = warehouse.catalog.view("v")
+            stand_once = not view.is_counted and (view.is_decided or view.name in warehouse.catalog.unions)
+            if view.is_counted:
                 gained, lost = (Counter({row[:-1]: row[-1] for row in side}) for side in (gained, lost))
         rows = _bag(self.table(self.before, self.view))
+        if stand_once:  # so they are stored, and a lost row is deleted wherever it stands
+            rows = Counter(dict.fromkeys(rows, 1))
         rows.update(gained)
         rows.subtract(lost)
         return +rows, _bag(self.table(self.after, self.view))
