@@ -45,7 +45,7 @@ from datalog.sql.views.calls import (
     names_moment,
 )
 from datalog.sql.views.moments import is_moment, moment
-from datalog.sql.views.scope import Scope, Variables, family
+from datalog.sql.views.scope import Scope, Variables, family, has_other_digits
 from datalog.sql.views.source import Problems
 from datalog.sql.views.statement import column_type
 
@@ -209,6 +209,8 @@ class Reader(Struct, frozen=True):
             if found not in ("number", "any"):
                 hint = "`datediff(a, b)` is the number of days between; or compare with a constant date"
                 raise self.problems.outside(f"arithmetic on a {found}", tree, hint)
+        if has_other_digits(node, (left, right), self.scope, self.variables, self.problems):
+            raise self.problems.outside("this arithmetic", node, "cast the columns of the query within")
         return Arithmetic(_ARITHMETIC[type(node)], left, right, self.problems.source.span_of(node))
 
     def _days(self, node: exp.Expr, left: Expression, right: Expression) -> Expression | None:

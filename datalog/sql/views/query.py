@@ -22,6 +22,7 @@ from datalog.model import (
     Expression,
     IsNull,
     Predicate,
+    expression_variables,
 )
 from datalog.sql.views.blocks import of_one_type
 from datalog.sql.views.distinct_values import without_distinct
@@ -346,6 +347,9 @@ class QueryReader(Struct, frozen=True):
     ) -> list[Piece]:
         names = self._named(tree, query.columns, columns)
         qualifier = (alias,) if isinstance(alias, str) else alias or ()
+        for outputs in zip(*(draft.outputs for draft in query.drafts), strict=True):
+            if len({kind for one in outputs if (kind := self.variables.type_of(one))}) > 1:
+                self.variables.mixed.update(expression_variables(outputs))
         return [
             Piece(
                 replace(draft, outputs=()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from itertools import count
 
 from msgspec import Struct, field
@@ -15,12 +16,15 @@ from datalog.model import (
     Atom,
     ColumnType,
     Condition,
+    Constant,
     Expression,
     Literal,
     Term,
+    TypeName,
     Variable,
     aggregates_of,
     apply_literal,
+    expression_variables,
     map_condition,
     map_expression,
 )
@@ -29,10 +33,15 @@ from datalog.sql.views.source import Problems, near
 
 
 class Variables(Struct):
-    """Makes a block's variables, named after their columns, and knows their types and which have a number."""
+    """Makes a block's variables, named after their columns, and knows their types and which have a number.
+
+    Attributes:
+        mixed: those that are columns of a union within, which has numbers of several types there.
+    """
 
     types: dict[Variable, ColumnType] = field(default_factory=dict)
     numbered: set[Variable] = field(default_factory=set)
+    mixed: set[Variable] = field(default_factory=set)
     _taken: set[str] = field(default_factory=set)
 
     def fresh(self, column: str, column_type: ColumnType) -> Variable:
@@ -79,6 +88,30 @@ class Source(Struct, frozen=True):
     def named(self, name: str) -> list[Expression]:
         """The columns of that name; Spark ignores case."""
         return [what for column, what in self.columns if column.casefold() == name.casefold()]
+
+
+_NARROW = 18
+"""Sums and products of decimals of so many digits have room for all of theirs."""
+
+
+def has_other_digits(
+    node: exp.Expr, sides: Sequence[Expression], scope: Scope, variables: Variables, problems: Problems
+) -> bool:
+    """Whether the digits of some arithmetic depend on columns that stand for values of other types than they have.
+
+    They are constants of a query within, or come from a union of several types. That matters to the digits of
+    quotients, and where decimals are wide.
+    """
+    kinds = [variables.type_of(side) for side in sides]
+    wide = (one for one in kinds if one is not None and one.name is TypeName.DECIMAL)
+    if not isinstance(node, exp.Div) and not any((one.precision or _NARROW + 1) > _NARROW for one in wide):
+        return False
+    plain = node.walk(prune=lambda one: isinstance(one, exp.Cast))
+    values = [scope.resolve(one, problems) for one in plain if isinstance(one, exp.Column)]
+    numbers = (one.value for one in values if isinstance(one, Constant))
+    return any(
+        isinstance(number, int | Decimal) and not isinstance(number, bool) for number in numbers
+    ) or any(not variables.mixed.isdisjoint(expression_variables([one])) for one in values)
 
 
 class Scope(Struct, frozen=True):

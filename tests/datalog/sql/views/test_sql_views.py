@@ -507,6 +507,38 @@ def test_what_reads_a_table_that_cannot_be_read_is_not_wrong_too() -> None:
     assert [one.code.value for one in caught.value.diagnostics] == ["DL401"]
 
 
+MIXED = "create table p (id int not null primary key, x int); create table q (id int not null primary key, x bigint);"
+BOTH = "(select id, x from p union all select id, x from q)"
+
+
+@pytest.mark.parametrize(
+    ("query", "is_read"),
+    [
+        (f"select id, 1.00 / x as m from {BOTH} u", False),
+        (f"select id, x * 2 as m from {BOTH} u", True),
+        (f"select id, 1.00 / cast(x as bigint) as m from {BOTH} u", True),
+        ("select id, 1.00 / x as m from (select id, x from p union all select id, x + 1 from p) u", True),
+        ("select id, 1.00 / x as m from (select id, x from q union all select id, 3 from p) u", False),
+        ("select id, 1.00 / x as m from (select id, 3 as x from p) u", False),
+        ("select id, 1.00 / 3 as m from p", True),
+        ("select id, x * cast(1 as decimal(38, 10)) as m from (select id, 3 as x from p) u", False),
+    ],
+)
+def test_quotients_of_columns_that_have_values_of_other_types_are_not_read(query: str, is_read: bool) -> None:
+    """How many digits they have is told by the column's type, and not by that of a value in it."""
+    assert bool(read_sql(f"{MIXED} create view v as {query};").views) is is_read
+
+
+def test_constants_beside_single_precision_are_rounded_to_it() -> None:
+    found = read_sql(
+        "create table f (id int not null primary key, x float);"
+        "create view v as select id, cast(x as int) as i"
+        " from (select id, 16777217 as x from f union all select id, x from f) u;"
+    )
+    (first, _) = found.views[0].blocks
+    assert "16777216" in repr(first.outputs)
+
+
 @pytest.mark.parametrize(
     ("items", "columns"),
     [
