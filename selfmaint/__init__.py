@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from selfmaint.api.store_upkeep import undo as undo
     from selfmaint.api.update import Update as Update
     from selfmaint.api.verify import Difference as Difference
+    from selfmaint.api.verify import Verified as Verified
     from selfmaint.api.warehouse import Warehouse as Warehouse
     from selfmaint.audit.advice import Advice as Advice
     from selfmaint.audit.example import Always as Always
@@ -105,7 +106,7 @@ _FROM = {
     "selfmaint.api.not_maintained": "NotMaintainedError",
     "selfmaint.api.printed": "Statement StatementKind Statements",
     "selfmaint.api.update": "Update",
-    "selfmaint.api.verify": "Difference",
+    "selfmaint.api.verify": "Difference Verified",
     "selfmaint.api.warehouse": "Warehouse",
     "selfmaint.audit.advice": "Advice",
     "selfmaint.audit.needs": "Broken Loss",

@@ -83,7 +83,9 @@ def _table_of_query(schema: Catalog, view: View, tables: Mapping[str, Table]) ->
     if view.is_decided:
         return None
     over = over_stored(schema, view) or view
-    given = [tables.get(name) for name in dict.fromkeys((*reads(schema, over), *reads(schema, view)))]
+    written = _written(schema, view)
+    names = (*reads(schema, over), *reads(schema, view), *(written.relations if written else ()))
+    given = [tables.get(name) for name in dict.fromkeys(names)]
     definition, read, table = schema.held.get(view.name, (None, None, None))
     if definition is None or definition != over.definition or read != given:
         table = _found(schema, view, over, tables)
@@ -236,12 +238,16 @@ def query_of(schema: Catalog, view: View, tables: Mapping[str, Table] | None = N
 
 def as_written(schema: Catalog, view: View, tables: Mapping[str, Table]) -> Query | None:
     """The query of a view with LEFT JOINs that is read as two: as written, whose keys tell more; None of others."""
-    definition = view.definition
-    if not isinstance(definition, ViewDefinition) or not definition.is_split or schema.queries is None:
-        return None
-    text = schema.queries(view.name, schema.relations)
+    text = _written(schema, view)
     try:
         found = None if text is None else plan_of_text(text, tables)
     except UnknownShapeError:
         return None
     return found if found and len(found.outputs) == len(view.stored_columns) else None
+
+
+def _written(schema: Catalog, view: View) -> TextQuery | None:
+    definition = view.definition
+    if not isinstance(definition, ViewDefinition) or not definition.is_split or schema.queries is None:
+        return None
+    return schema.queries(view.name, schema.relations)
