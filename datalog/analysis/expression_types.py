@@ -73,7 +73,12 @@ def expression_type(expression: Expression, variables: Mapping[Variable, ColumnT
         case Cast(_, column_type):
             return settled(column_type)
         case Arithmetic(operator, left, right):
-            return _arithmetic(operator, _operand(left, variables), _operand(right, variables))
+            sides = [(side, _operand(side, variables)) for side in (left, right)]
+            if operator != "/" and all(kind is not None and _is_whole(kind) for _, kind in sides):
+                return _common(
+                    constant_type(side.value) if isinstance(side, Constant) else kind for side, kind in sides
+                )
+            return _arithmetic(operator, *(kind for _, kind in sides))
         case Call(function, arguments):
             return _called(function, arguments, variables)
         case Case(branches, otherwise):
@@ -179,16 +184,8 @@ def _operand(expression: Expression, variables: Mapping[Variable, ColumnType]) -
 def _arithmetic(operator: str, left: ColumnType | None, right: ColumnType | None) -> ColumnType | None:
     if left is None or right is None:
         return left or right
-    whole_left, whole_right = _is_whole(left), _is_whole(right)
-    if whole_left and whole_right:
-        if operator == "/":
-            return _DOUBLE
-        return _common(
-            [
-                _INT if left.name is TypeName.DECIMAL else left,
-                _INT if right.name is TypeName.DECIMAL else right,
-            ]
-        )
+    if _is_whole(left) and _is_whole(right):
+        return _DOUBLE
     if TypeName.ANY in (left.name, right.name):
         return ANY
     if left.name.is_floating or right.name.is_floating:

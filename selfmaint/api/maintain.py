@@ -31,7 +31,7 @@ from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.evaluation import foresee, joins_many
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.procedure import with_enough
-from selfmaint.decide.saturation import saturated
+from selfmaint.decide.saturation import saturated, stays
 from selfmaint.decide.searched import determined_delta
 from selfmaint.decide.unions import deltas_of_unions, of_unions
 from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict, Verdicts
@@ -252,7 +252,7 @@ class _Open(Struct, Generic[D]):
 
     def _settle(self, views: Sequence[View], tries: float) -> None:
         """Reads everything that the views need, and tests them again for at most so many budgets."""
-        reader, catalog = self.reader, self.others.warehouse.catalog
+        reader, catalog, before = self.reader, self.others.warehouse.catalog, self.reader.known
         if views:
             with limit(reader.known.decision.budget_s * tries, "testing the views again after each read"):
                 failing = settle(reader, views)
@@ -262,6 +262,8 @@ class _Open(Struct, Generic[D]):
         with_core = [view for view in views if isinstance(view, GroupedView)]
         if with_core:
             if reader.reads:
+                told = [n for n, verdict in self.found.items() if isinstance(verdict, SelfMaintainable)]
+                stays(before, reader.known, told)
                 reader.known = saturated(reader.known, but=self.others.names)
             left = settle_groups(reader, countable(with_core, reader.known.situation, self.verdicts))
             if left:

@@ -212,9 +212,15 @@ def following(known: Knowledge[D]) -> Knowledge[D]:
         facts = known.facts.extended(dict(_new_rows(known, found)), small=False)
         followed = followed.union(v.name for v in found)
         before, known = known, known.learning(facts, replace(known.situation, followed=followed))
-        more_known(before, known)
-        keep_changes(before, known, determined)
+        stays(before, known, determined)
     return known
+
+
+def stays(before: Knowledge[D], known: Knowledge[D], determined: Collection[str]) -> None:
+    """Says which tests passed, and keeps how some views change, that are determined by less (condition 2)."""
+    used: Knowledge[D] = before.kept.get(decided_with, before)
+    more_known(used, known)
+    keep_changes(used, known, determined)
 
 
 def _touched(known: Knowledge[D]) -> list[View]:

@@ -13,6 +13,7 @@ import tempfile
 import uuid
 import weakref
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,12 @@ if TYPE_CHECKING:  # Arrow is imported where rows are given, or values leave tha
 _BATCH = 10_000
 MOST_FEW = 5_000
 """Relations of so many rows are few: this process computes with them sooner than a statement is planned."""
+
+
+@lru_cache(maxsize=1_000)
+def _listed(types: tuple[SqlType, ...]) -> str:
+    """The query of rows that are given as parameters."""
+    return text(sql.listed(types), pretty=False, dialect="duckdb", once=True)
 
 
 class Database:
@@ -121,8 +128,7 @@ class Database:
         assert stored.here is not None
         values = listed(stored.here, stored.types)
         if values is not None:
-            made = sql.create(name, sql.listed(stored.types), held=True)
-            self._execute(text(made, dialect="duckdb"), values, joins=False)
+            self._execute(f'CREATE TEMPORARY TABLE "{name}" AS {_listed(stored.types)}', values, joins=False)
         else:
             self._given(name, arrow_rows(stored.here, stored.types), stored.types)
         weakref.finalize(stored, self._unused.append, (name, True))

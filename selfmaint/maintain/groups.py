@@ -71,13 +71,19 @@ def group_change(
 
     `whole`: all core rows of the groups that would be open are known, and these are computed anew.
     """
-    key = (GroupChange, view.name, whole)
+    key, less = (GroupChange, view.name, whole), (GroupChange, view.name, False)
+    if key not in known.kept and less in known.kept and not _is_open(known.kept[less]):
+        key = less
     if key not in known.kept:
         is_unmet = view.name in known.situation.unmet
         with in_view(view.shown):
             known.kept[key] = None if is_unmet else _change(_Work(known, view), whole=whole)
     found: GroupChange[D] | None = known.kept[key]
     return found
+
+
+def _is_open(change: GroupChange[D] | None) -> bool:
+    return change is not None and change.open is not None
 
 
 def keep_changes(before: CanonicalDatabase[D], known: CanonicalDatabase[D], names: Collection[str]) -> None:
@@ -88,9 +94,9 @@ def keep_changes(before: CanonicalDatabase[D], known: CanonicalDatabase[D], name
         known: the same and more.
         names: the views.
     """
-    known.kept.update(
-        (key, before.kept[key]) for name in names if (key := (GroupChange, name, False)) in before.kept
-    )
+    for key in ((GroupChange, name, False) for name in names):
+        if key in before.kept and not _is_open(before.kept[key]):
+            known.kept[key] = before.kept[key]
 
 
 def core_changes(known: CanonicalDatabase[D], view: GroupedView) -> tuple[D | None, D | None]:

@@ -285,9 +285,9 @@ def expanded(name: str, width: int) -> exp.Select:
 
 
 def numbered_items(trees: Sequence[exp.Expr]) -> list[exp.Expr]:
-    """Values as the columns `c0`, `c1`, ... of a query, which has one at least."""
+    """Values as the columns `c0`, `c1`, ... of a query, which has one at least; the trees become part of them."""
     unit = [exp.alias_(exp.true(), UNIT_COLUMN, quoted=True)]
-    return [exp.alias_(tree, f"c{i}", quoted=True) for i, tree in enumerate(trees)] or unit
+    return [exp.alias_(tree, f"c{i}", quoted=True, copy=False) for i, tree in enumerate(trees)] or unit
 
 
 def _listed(width: int) -> str:

@@ -100,18 +100,21 @@ def has_other_digits(
     """Whether the digits of some arithmetic depend on columns that stand for values of other types than they have.
 
     They are constants of a query within, or come from a union of several types. That matters to the digits of
-    quotients, and where decimals are wide.
+    quotients, where decimals are wide, and to how large whole numbers can be.
     """
-    kinds = [variables.type_of(side) for side in sides]
-    wide = (one for one in kinds if one is not None and one.name is TypeName.DECIMAL)
-    if not isinstance(node, exp.Div) and not any((one.precision or _NARROW + 1) > _NARROW for one in wide):
+    kinds = [kind for side in sides if (kind := variables.type_of(side)) is not None]
+    wide = any(one.name is TypeName.DECIMAL and (one.precision or _NARROW + 1) > _NARROW for one in kinds)
+    by_digits = wide or isinstance(node, exp.Div)
+    if not by_digits and not any(one.name.is_integer for one in kinds):
         return False
     plain = node.walk(prune=lambda one: isinstance(one, exp.Cast))
     values = [scope.resolve(one, problems) for one in plain if isinstance(one, exp.Column)]
+    if any(not variables.mixed.isdisjoint(expression_variables([one])) for one in values):
+        return True
     numbers = (one.value for one in values if isinstance(one, Constant))
-    return any(
+    return by_digits and any(
         isinstance(number, int | Decimal) and not isinstance(number, bool) for number in numbers
-    ) or any(not variables.mixed.isdisjoint(expression_variables([one])) for one in values)
+    )
 
 
 class Scope(Struct, frozen=True):

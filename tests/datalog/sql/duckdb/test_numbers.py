@@ -8,7 +8,16 @@ import sqlglot
 
 from datalog.analysis.expression_types import expression_type
 from datalog.evaluate.scalars import call
-from datalog.model import Arithmetic, ArithmeticOperator, Call, ColumnType, Constant, TypeName, Variable
+from datalog.model import (
+    Arithmetic,
+    ArithmeticOperator,
+    Call,
+    ColumnType,
+    Constant,
+    Expression,
+    TypeName,
+    Variable,
+)
 from datalog.sql.duckdb.functions import called, computed
 
 DOUBLE, INT = ColumnType(TypeName.DOUBLE), ColumnType(TypeName.INT)
@@ -68,3 +77,17 @@ def test_a_rounded_decimal_may_have_one_more_digit() -> None:
         DOUBLE,
     )
     assert str(value(made)) == "100000.0"
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "kind"),
+    [
+        (X, Constant(2_147_483_647), TypeName.INT),
+        (X, Constant(3_000_000_000), TypeName.BIGINT),
+        (Constant(-3_000_000_000), Constant(1), TypeName.BIGINT),
+        (X, Arithmetic("*", Y, Constant(1)), TypeName.BIGINT),
+    ],
+)
+def test_a_large_whole_constant_makes_a_bigint(left: Expression, right: Expression, kind: TypeName) -> None:
+    types = {X: INT, Y: ColumnType(TypeName.BIGINT)}
+    assert expression_type(Arithmetic("+", left, right), types) == ColumnType(kind)

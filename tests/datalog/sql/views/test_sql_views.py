@@ -515,7 +515,9 @@ BOTH = "(select id, x from p union all select id, x from q)"
     ("query", "is_read"),
     [
         (f"select id, 1.00 / x as m from {BOTH} u", False),
-        (f"select id, x * 2 as m from {BOTH} u", True),
+        (f"select id, x * 2 as m from {BOTH} u", False),
+        (f"select id, cast(x as bigint) * 2 as m from {BOTH} u", True),
+        ("select id, x * 2 as m from (select id, 3 as x from p) u", True),
         (f"select id, 1.00 / cast(x as bigint) as m from {BOTH} u", True),
         ("select id, 1.00 / x as m from (select id, x from p union all select id, x + 1 from p) u", True),
         ("select id, 1.00 / x as m from (select id, x from q union all select id, 3 from p) u", False),
@@ -525,7 +527,7 @@ BOTH = "(select id, x from p union all select id, x from q)"
     ],
 )
 def test_quotients_of_columns_that_have_values_of_other_types_are_not_read(query: str, is_read: bool) -> None:
-    """How many digits they have is told by the column's type, and not by that of a value in it."""
+    """How many digits they have, and how large they may be, is told by the column's type, not by a value's."""
     assert bool(read_sql(f"{MIXED} create view v as {query};").views) is is_read
 
 
