@@ -24,9 +24,10 @@ from datalog.sql.names import casefolded, plain_name, unique
 from datalog.syntax import show
 from selfmaint.api.group_statements import bag_statements, counted_rows, group_statements, open_groups
 from selfmaint.api.not_maintained import uncountable
-from selfmaint.api.outer_statements import outer_changes, part_statements
 from selfmaint.api.over_views import what_is_below
+from selfmaint.api.part_statements import part_changes, part_statements
 from selfmaint.api.printed import Statement, StatementKind, Statements
+from selfmaint.api.shown_rows import shown_rows_of
 from selfmaint.api.toml_tables import dotted
 from selfmaint.api.unmatched_statements import unmatched_statements
 from selfmaint.decide.anti_joins import UnmatchedRows, anti_join_of
@@ -75,8 +76,8 @@ def tables_of(catalog: Catalog, names: Mapping[str, str]) -> dict[Predicate, Tab
         for number, (branch, part) in enumerate(parts.items()):
             columns = branch.selection.columns
             found[part.predicate] = Table(unused(f"{whole}_{number}"), columns, catalog.not_null(part))
-    for whole in catalog.outer:
-        columns = (*catalog.outer[whole].names, "copies", "is_there")
+    for whole in catalog.unions:
+        columns = (*catalog.view(whole).columns, "copies", "is_there")
         found[Predicate(whole, Version.STEP)] = Table(unused(f"{whole}_changes"), columns)
     for relation in catalog.relations.values():
         not_null = frozenset(range(relation.arity)) - relation.nullable
@@ -108,8 +109,8 @@ def printed(decision: Decision, view: str, situation: Situation, tables: Mapping
             found = statements(decision, chosen, situation, tables_of(decision.catalog, tables))
     except BudgetSpentError as spent:
         undecided = str(spent)
-    idle = f"these changes do not change `{view}`" if undecided is None and not found else ""
-    return Statements(view, found, undecided, chosen.unchanging or idle)
+    said = f"these changes do not change `{view}`" if undecided is None and not found else ""
+    return Statements(view, found, undecided, chosen.unchanging or said)
 
 
 def any_change(
@@ -142,7 +143,7 @@ def statements(
     catalog = decision.catalog
     if not_printed(catalog, view, situation) is not None:
         return ()
-    if view.name in catalog.outer:
+    if view.name in catalog.unions:
         found = _of_parts(Decision(catalog.apart, decision.budget_s), view, situation, tables)
         return _with_rows(catalog.apart, tuple(found), tables)
     anti = anti_join_of(view)
@@ -161,7 +162,7 @@ def statements(
 def _of_parts(
     decision: Decision, view: View, situation: Situation, tables: Mapping[Predicate, Table]
 ) -> Iterator[Statement]:
-    """The statements of a view with LEFT JOINs: the tests of what it is made of, then what changes its table."""
+    """The statements of a view that is made of parts: the tests of these, then what changes its table."""
     parts = decision.catalog.unions[view.name].values()
     asked = [one for part in parts for one in _tests(decision, part, situation)]
     asked += [one for part in parts for one in _probes(decision, part, situation)]
@@ -169,7 +170,7 @@ def _of_parts(
     for part in parts:
         if isinstance(part, GroupedView):
             yield from open_groups(decision, part, situation, tables)
-    yield from outer_changes(decision, view, situation, tables)
+    yield from part_changes(decision, view, situation, tables)
 
 
 def _with_rows(
@@ -186,22 +187,18 @@ def not_printed(catalog: Catalog, view: View, situation: Situation) -> str | Non
     """Why no statements for a view would be right in a situation; None if there are some."""
     if anti_join_of(view) is not None:
         return None if situation.effective else UNCOUNTABLE
-    if view.name in catalog.outer:
-        parts = [*catalog.unions[view.name].values()]
-        limited = next((part for part in parts if not part.is_decided), None)
-        if limited is not None:
-            return f"{limited.limitation}; its deltas cannot be computed from the views alone"
-        return UNCOUNTABLE if uncountable(parts, situation) else None
-    if view.name in catalog.unions:
-        return f"`check` and `maintain` take the queries of `{view.name}` one by one: that is not printed yet"
-    if not view.is_decided:
-        if below := what_is_below(catalog, view):
-            names = ", ".join(f"`{name}`" for name in (*below.views, *below.told))
-            return (
-                f"`check` and `maintain` compute it from {names}, as stored views tell: that is not printed"
-            )
-        return f"{view.limitation}; its deltas cannot be computed from the views alone"
-    return UNCOUNTABLE if uncountable([view], situation) and not view.always_empty else None
+    parts = catalog.parts(view)
+    limited = next((part for part in parts if not part.is_decided), None)
+    if limited is None:
+        return UNCOUNTABLE if uncountable(parts, situation) and not view.always_empty else None
+    if below := what_is_below(catalog, view):
+        names = ", ".join(f"`{name}`" for name in (*below.views, *below.told))
+        return f"`check` and `maintain` compute it from {names}, as they tell: that is not printed"
+    if shown_rows_of(catalog, view) is not None:
+        return "`check` and `maintain` compute it from its own rows and the update: that is not printed"
+    if view.name in catalog.summands or view.name in catalog.grouped_summands:
+        return f"{limited.limitation}: `check` decides each of its queries for itself, which is not printed"
+    return f"{limited.limitation}; its deltas cannot be computed from the views alone"
 
 
 class _Asked(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""What `selfmaint sql` prints for views with outer joins and of rows without a match, run on DuckDB against data.
+"""What `selfmaint sql` prints for views with outer joins, of unions and of rows without a match, run on DuckDB.
 
 Oracles: the view's own text over all rows after the update, and for what rows of tests mean, `check`.
 """
@@ -67,6 +67,12 @@ VIEWS = {
     "unknown": """select o.id, o.customer from orders o left join customer c on c.id = o.customer
         where c.id is null""",
     "ids": "select id from orders except select orders from line",
+    "union": """select id, 'o' as kind, total as x from orders where total > 0
+        union all select id, 'l' as kind, -n as x from line""",
+    "union of groups": """select customer as id, 'orders' as kind, count(*) as k, sum(total) as s from orders
+        group by customer union all select region as id, 'customers' as kind, count(*) as k, 0 as s from customer
+        group by region union all select id, 'line' as kind, 1 as k, n as s from line where n > 0""",
+    "either": "select id, customer, total from orders where total = 1 or total > 2",
 }
 BESIDE = """create view ordered as select id, customer, total from orders where total > 0;
 create view customers as select id, name, region from customer;

@@ -1,4 +1,4 @@
-"""What `selfmaint sql` prints for views with LEFT JOINs and of rows without a match, run by Spark.
+"""What `selfmaint sql` prints for views with LEFT JOINs, of unions and of rows without a match, run by Spark.
 
 Oracle: the view's own text, run by DuckDB over all rows. That the statements follow it at large DuckDB shows
 (`test_printed_joins.py`); of those that change a table Spark runs the query, and parses the rest.
@@ -55,7 +55,7 @@ def _without_views(spark: SparkSession) -> Iterator[None]:
             spark.catalog.dropTempView(table.name)
 
 
-@pytest.mark.parametrize("name", ["by any value", "model", "totals", "small"])
+@pytest.mark.parametrize("name", ["by any value", "model", "totals", "small", "union of groups"])
 def test_what_is_printed_is_spark_s_sql(interpreting_spark: SparkSession, name: str) -> None:
     spark = interpreting_spark
     query, old, new = VIEWS[name], OLD, NEW

@@ -1,12 +1,12 @@
-"""What decides and maintains a view with LEFT JOINs, as Spark SQL: by what its rows tell that it is made of.
+"""What decides and maintains a view with LEFT JOINs, or a union, as Spark SQL: by the parts that its rows tell apart.
 
-Each of these is a temporary view over the stored table, and has tests like any other view. Their changes, put together,
+Each part is a temporary view over the stored table, and has tests like any other view. Their changes, put together,
 are the rows that the view gains and loses: these are held in a table, for the temporary views read the stored one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TypeAlias
 
 from datalog.copies import replace
@@ -40,6 +40,7 @@ from selfmaint.api.toml_tables import dotted
 from selfmaint.decide.decision import Decision
 from selfmaint.engine.plans import in_one_query
 from selfmaint.maintain import gained, lost, maintenance_program
+from selfmaint.warehouse.branches import as_shown
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 from selfmaint.warehouse.computed_columns import completed
 from selfmaint.warehouse.outer_joins import recombined
@@ -66,10 +67,10 @@ def part_statements(catalog: Catalog, tables: Mapping[Predicate, Table]) -> dict
     return found
 
 
-def outer_changes(
+def part_changes(
     decision: Decision, view: View, situation: Situation, tables: Mapping[Predicate, Table]
 ) -> Iterator[Statement]:
-    """The statements that apply the change of a view with LEFT JOINs; none if nothing changes it.
+    """The statements that apply the change of a view that is made of parts; none if nothing changes it.
 
     Semantics:
         Right where the tests of what it is made of have no rows, and no group of that is open.
@@ -81,10 +82,12 @@ def outer_changes(
     steps = list(_steps(decision, view, situation, tables))
     if not steps:
         return
+    made_of = {predicate for predicate, _, _ in steps}
     row = tuple(Variable(f"C{i}") for i in range(len(view.columns)))
     rows = [
         block("changes", number, [Atom(predicate, row)], [*row, Constant(there), Constant(there)])
         for number, (predicate, there) in enumerate(((_NEW, 1), (_GONE, 0)))
+        if predicate in made_of
     ]
     columns = (*view.columns, "copies", "is_there")
     held, query = (
@@ -122,13 +125,16 @@ def outer_changes(
 def _steps(
     decision: Decision, view: View, situation: Situation, tables: Mapping[Predicate, Table]
 ) -> Iterator[Step]:
-    """The changes of what the view is made of, and the rows that are touched, as they were and as they are."""
+    """The changes of the parts, and the view's own: with LEFT JOINs by the rows touched, as they were and are."""
     parts = decision.catalog.unions[view.name].values()
     known = set[Predicate]()
     for part in parts:
         for step in _changes(decision, part, situation, tables):
             known.add(step[0])
             yield step
+    if view.name not in decision.catalog.outer:
+        yield from _united(decision, view, known)
+        return
     outer = decision.catalog.outer[view.name]
     program, before, after = recombined(view.name, outer)
     goals = {goal for part in parts for goal in (gained(part), lost(part))}
@@ -145,6 +151,24 @@ def _steps(
     for predicate, one, other in ((_NEW, after, before), (_GONE, before, after)):
         made = Program((Rule(Atom(predicate, row), (Atom(one, row), Negation((Atom(other, row),)))),))
         yield predicate, made, view.columns
+
+
+def _united(decision: Decision, view: View, known: Collection[Predicate]) -> Iterator[Step]:
+    """The rows that a union gains and loses: those of its branches, with what the union shows of them."""
+    relations, row = decision.catalog.relations, tuple(Variable(f"C{i}") for i in range(len(view.columns)))
+    for side, of in ((_NEW, gained), (_GONE, lost)):
+        rules = []
+        for branch, part in decision.catalog.unions[view.name].items():
+            rows = of(part)
+            if rows not in known:
+                continue
+            if branch.shown:
+                made, _ = as_shown(branch, part, rows, relations)
+                rows = Predicate(f"{part.name}_{side.name}", Version.STEP)
+                yield rows, made, view.columns
+            rules.append(Rule(Atom(side, row), (Atom(rows, row),)))
+        if rules:
+            yield side, Program(tuple(rules)), view.columns
 
 
 def _changes(
