@@ -119,6 +119,8 @@ class Inner(Struct):
             match node:
                 case exp.Column():
                     return scope.resolved(node)
+                case exp.AggFunc() if scope.added_up is not None:
+                    return with_parts(node, partial(self.resolved, scope=scope.added_up, ctes=ctes))
                 case exp.Exists() if isinstance(node.this, exp.Query):
                     return self._linked("exists", node.this, None, scope, ctes)
                 case exp.In() if node.args.get("query") is not None:

@@ -27,6 +27,7 @@ class Scope(Struct, frozen=True):
         merged: columns that USING and NATURAL make one of.
         aliases: columns of the select list that may be used by name.
         aliases_first: whether a name may mean one of these where a source has it too, as in HAVING.
+        added_up: the scope inside aggregates, where it is another one.
         around: the scope of the query around.
     """
 
@@ -35,6 +36,7 @@ class Scope(Struct, frozen=True):
     merged: Mapping[str, int] = field(default_factory=dict)
     aliases: Mapping[str, exp.Expr] = field(default_factory=dict)
     aliases_first: bool = False
+    added_up: Scope | None = None
     around: Scope | None = None
 
     def resolved(self, tree: exp.Column) -> exp.Expr:

@@ -102,6 +102,7 @@ QUERIES = [
     "select id from sale window w as (partition by c order by id) qualify row_number() over w = 1",
     "select distinct c from sale qualify count(*) over w > 5 window w as (partition by c, i)",
     "select i, sum(a) as t, rank() over (order by sum(a)) as r from sale group by i having count(*) > 2 qualify r < 3",
+    "select c, sum(a) as a, max(i) + 1 as i from sale group by rollup(c) having sum(a) > 1 and max(i) > 0",
     "select id, c as a, i as b from sale qualify lag(b) over (partition by sale.a order by id) = b",
     "select s.id, t.a as b from sale s full join sale t on s.c = t.i and s.id = t.id",
     *(f"select i, {call} as m from sale group by i" for call in AGGREGATES),
