@@ -59,11 +59,12 @@ def using(
     use: Callable[[Warehouse[Any], Update[Any]], T],
     *,
     verify: bool = False,
+    is_asked: bool = True,
 ) -> T:
     """What a use of the warehouse, and of the update that the options `UPDATE` give, gives; it is closed then.
 
     What can be refused without an engine is. Where no engine is named, and DuckDB refuses something, all of it is
-    done again with Spark.
+    done again with Spark. `is_asked`: whether verdicts are what is asked for, and so what limits them.
 
     Raises:
         InputError: what `load` and `read_update` raise.
@@ -71,7 +72,7 @@ def using(
     """
     format_ = given.format
     file = _searching(at_snapshot(read_warehouse_file(path), getattr(given, "as_of", None)), given)
-    print_briefly(file.catalog.warnings, format_)
+    print_briefly(file.catalog.warnings, format_, kept_too=is_asked)
     if verify:
         from selfmaint.api.verify import require_sources  # noqa: PLC0415 - not where nothing is recomputed
 

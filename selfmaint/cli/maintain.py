@@ -153,7 +153,7 @@ def maintain(given: Namespace) -> int:
         return _Result(found, sizes, written, given.dry_run, is_inexact, snapshot, told_by)
 
     with reporting(given.format), refusing(given.format), progressing() as progress:
-        result = using(given.warehouse, given, progress, maintained, verify=given.verify)
+        result = using(given.warehouse, given, progress, maintained, verify=given.verify, is_asked=False)
     if isinstance(result, int):
         print_committed(result, given.format, "written")
         return ALL_YES

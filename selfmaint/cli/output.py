@@ -92,10 +92,10 @@ def print_note(format_: Format, text: str) -> None:
 _MOST_PASSED = 3
 
 
-def print_briefly(warnings: Sequence[Diagnostic], format_: Format) -> None:
+def print_briefly(warnings: Sequence[Diagnostic], format_: Format, *, kept_too: bool = True) -> None:
     """Prints the same, but of SQL that is kept as text only in how many places; `audit` and `sql` print where.
 
-    So it does of many statements that are passed over.
+    So it does of many statements that are passed over. `kept_too`: whether of the former anything is said.
     """
     passed = [one for one in warnings if one.code is Code.SQL_SKIPPED]
     if format_ is not Format.JSON and len(passed) > _MOST_PASSED:
@@ -106,7 +106,8 @@ def print_briefly(warnings: Sequence[Diagnostic], format_: Format) -> None:
         print_warnings(warnings, format_)
         return
     print_warnings([one for one in warnings if one not in kept], format_)
-    sys.stderr.write(f"note: {kept_as_text(len(kept))}; `selfmaint audit` says where and why (DL402)\n")
+    if kept_too:
+        sys.stderr.write(f"note: {kept_as_text(len(kept))}; `selfmaint audit` says where and why (DL402)\n")
 
 
 @contextlib.contextmanager

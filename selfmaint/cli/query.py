@@ -55,7 +55,7 @@ def query(given: Namespace) -> int:
     with reporting(errors), progressing() as progress:
         sql = _text(given)
         file = read_warehouse_file(given.warehouse)
-        print_briefly(file.catalog.warnings, errors)
+        print_briefly(file.catalog.warnings, errors, kept_too=False)
 
         def run(kind: EngineKind) -> None:
             progress("opening the views")

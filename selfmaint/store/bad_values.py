@@ -14,7 +14,7 @@ import csv
 import datetime as dt
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal, InvalidOperation
 from itertools import islice
@@ -42,6 +42,7 @@ _TIME = re.compile(r"([0-9]{1,2})(?::([0-9]{1,2}))?(?::([0-9]{1,2}))?(?![0-9]).*
 _FLOAT = re.compile(
     r"[+-]?(NaN|Inf|INF|Infinity|0[xX].*|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?)[dDfF]?"
 )
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
 _NOT_FINITE = ("NaN", "INF", "+INF", "-INF", "Infinity", "+Infinity", "-Infinity")
 
 
@@ -96,10 +97,19 @@ def _csv_values(file: Path, types: Mapping[str, ColumnType], refused: str | None
                     and name in types
                     and not (holds(types[name], text) and _is_taken(types[name], text, refused))
                 ):
-                    position = (
-                        None if '"' in latest[0] else 1 + sum(len(field) + 1 for field in record[:index])
-                    )
+                    position = _position(latest[0], record, index)
                     yield BadValue(line, name, text, position=position)
+
+
+def _position(line: str, record: Sequence[str], index: int) -> int | None:
+    """Where a field of a record begins in its line, behind a quotation mark; None if it has several lines."""
+    if next(csv.reader([line]), None) != list(record):
+        return None
+    at = 0
+    for _ in range(index):
+        quoted = _QUOTED.match(line, at)
+        at = line.index(",", at if quoted is None else quoted.end()) + 1
+    return at + 1 + (line[at : at + 1] == '"')
 
 
 def _noting(lines: Iterable[str], latest: list[str]) -> Iterator[str]:

@@ -67,9 +67,12 @@ def test_a_decimal_is_never_rounded() -> None:
         ("n,s\n1,a\n,b\n", None),
         ("n,s\n1,a\n\n2,b\n", None),
         ("s,n\na,1\nbc,two\n", BadValue(3, "n", "two", position=4)),
-        ('s,n\n"a,b",two\n', BadValue(2, "n", "two")),
+        ('s,n\n"a,b",two\n', BadValue(2, "n", "two", position=7)),
+        ('s,n\n"a\nb",two\n', BadValue(2, "n", "two")),
         ('s,n\n"a\n\nb",1\nc,two\n', BadValue(5, "n", "two", position=3)),
         ("n,s\n1\n", BadValue(2, None, "1", "it has 1 values, and the header 2")),
+        ('s,n\n"a, ""b""",two\n', BadValue(2, "n", "two", position=12)),
+        ('s,n\n"a","two"\n', BadValue(2, "n", "two", position=6)),
         ("\ufeffn,s\nx,a\n", BadValue(2, "n", "x", position=1)),
     ],
 )
