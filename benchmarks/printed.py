@@ -31,7 +31,7 @@ import tpch
 from refresh import as_command, database_after, in_session, summary
 
 from selfmaint import load
-from selfmaint.api.printed import Statement, StatementKind
+from selfmaint.api.printing.printed import Statement, StatementKind
 from selfmaint.spark import local_files, session
 
 Run = Callable[[str], int]

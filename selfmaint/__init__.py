@@ -35,19 +35,19 @@ if TYPE_CHECKING:
     from selfmaint.api.explain import RuledOut as RuledOut
     from selfmaint.api.explain import Supply as Supply
     from selfmaint.api.explain import Tested as Tested
-    from selfmaint.api.follow import follow as follow
-    from selfmaint.api.follower import Followed as Followed
-    from selfmaint.api.follower import FollowOptions as FollowOptions
+    from selfmaint.api.following.not_maintained import NotMaintainedError as NotMaintainedError
     from selfmaint.api.load import load as load
+    from selfmaint.api.log.follow import follow as follow
+    from selfmaint.api.log.follower import Followed as Followed
+    from selfmaint.api.log.follower import FollowOptions as FollowOptions
     from selfmaint.api.maintain import Maintained as Maintained
-    from selfmaint.api.not_maintained import NotMaintainedError as NotMaintainedError
-    from selfmaint.api.printed import Statement as Statement
-    from selfmaint.api.printed import StatementKind as StatementKind
-    from selfmaint.api.printed import Statements as Statements
-    from selfmaint.api.store_upkeep import compact as compact
-    from selfmaint.api.store_upkeep import history as history
-    from selfmaint.api.store_upkeep import init as init
-    from selfmaint.api.store_upkeep import undo as undo
+    from selfmaint.api.printing.printed import Statement as Statement
+    from selfmaint.api.printing.printed import StatementKind as StatementKind
+    from selfmaint.api.printing.printed import Statements as Statements
+    from selfmaint.api.stores.store_upkeep import compact as compact
+    from selfmaint.api.stores.store_upkeep import history as history
+    from selfmaint.api.stores.store_upkeep import init as init
+    from selfmaint.api.stores.store_upkeep import undo as undo
     from selfmaint.api.update import Update as Update
     from selfmaint.api.verify import Difference as Difference
     from selfmaint.api.verify import Verified as Verified
@@ -97,14 +97,14 @@ _FROM = {
     "selfmaint.api.audit": "AuditReport",
     "selfmaint.api.build": "build",
     "selfmaint.api.explain": "Explanation FreeValue RuledOut Supply Tested",
-    "selfmaint.api.follow": "follow",
-    "selfmaint.api.follower": "FollowOptions Followed",
+    "selfmaint.api.log.follow": "follow",
+    "selfmaint.api.log.follower": "FollowOptions Followed",
     "selfmaint.store.frames": "ArrowStream",
-    "selfmaint.api.store_upkeep": "compact history init undo",
+    "selfmaint.api.stores.store_upkeep": "compact history init undo",
     "selfmaint.api.load": "load",
     "selfmaint.api.maintain": "Maintained",
-    "selfmaint.api.not_maintained": "NotMaintainedError",
-    "selfmaint.api.printed": "Statement StatementKind Statements",
+    "selfmaint.api.following.not_maintained": "NotMaintainedError",
+    "selfmaint.api.printing.printed": "Statement StatementKind Statements",
     "selfmaint.api.update": "Update",
     "selfmaint.api.verify": "Difference Verified",
     "selfmaint.api.warehouse": "Warehouse",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import selfmaint
-from selfmaint.api.store_upkeep import store_of
+from selfmaint.api.stores.store_upkeep import store_of
 from selfmaint.duckdb.store import stored_rows
 
 State = dict[str, Counter[tuple[Any, ...]]]

@@ -21,8 +21,8 @@ from datalog.evaluate import evaluate_view
 from datalog.model import Predicate, Row
 from datalog.sql.views import SqlText, SqlViews, read_sql
 from selfmaint import Update
+from selfmaint.api.file.programs import catalog_of
 from selfmaint.api.maintain import new_contents
-from selfmaint.api.programs import catalog_of
 from selfmaint.api.warehouse import build
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.fallback.settle import Readable

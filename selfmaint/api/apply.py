@@ -10,9 +10,9 @@ from pathlib import Path
 from datalog.diagnostics import Diagnostic
 from datalog.model import ColumnType, Predicate, Program, Version
 from selfmaint.api.columns import columns_of
+from selfmaint.api.file.places import Location, fingerprints, require_unchanged
 from selfmaint.api.maintain import Maintained, new_contents
-from selfmaint.api.places import Location, fingerprints, require_unchanged
-from selfmaint.api.platform import Platform, expected_columns, platform_of, with_counts
+from selfmaint.api.platforms.platform import Platform, expected_columns, platform_of, with_counts
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.engine.column_types import fits
@@ -95,7 +95,7 @@ def _table_changes(
     warehouse: Warehouse[D], maintained: Maintained[D], filled: frozenset[Predicate]
 ) -> list[TableChange[D]]:
     """What becomes of the views that are tables of a catalog."""
-    from selfmaint.api.statements import tables_of  # noqa: PLC0415 - only where there are such
+    from selfmaint.api.printing.statements import tables_of  # noqa: PLC0415 - only where there are such
 
     found, engine = [], warehouse.engine
     tables = tables_of(warehouse.catalog, warehouse.tables) if warehouse.tables else {}
@@ -114,7 +114,7 @@ def _table_changes(
 
 def _committed(warehouse: Warehouse[D], maintained: Maintained[D]) -> tuple[Written, ...]:
     """One transaction of the store: what the views and partial copies gain and lose, and the update."""
-    from selfmaint.api.store import commit_changes  # noqa: PLC0415 - only where there is one
+    from selfmaint.api.stores.store import commit_changes  # noqa: PLC0415 - only where there is one
 
     assert warehouse.store is not None
     engine, catalog = warehouse.engine, warehouse.catalog

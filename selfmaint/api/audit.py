@@ -12,8 +12,8 @@ from msgspec import Struct
 from datalog.budget import DEFAULT_S
 from datalog.copies import replace
 from datalog.model import OpaqueView
+from selfmaint.api.following.over_views import what_is_below, with_views_below
 from selfmaint.api.garbage import seldom_collected
-from selfmaint.api.over_views import what_is_below, with_views_below
 from selfmaint.audit.advice import Advice, advised
 from selfmaint.audit.derived import (
     advice_of_unions,
@@ -155,7 +155,7 @@ def _of_shown_rows(catalog: Catalog, audit: Audit) -> Audit:
     """The verdicts with those on views whose own rows tell their new ones."""
     if not any(isinstance(view.definition, OpaqueView) for view in catalog.views):
         return audit
-    from selfmaint.api.shown_rows import LOST, shown_rows_of  # noqa: PLC0415 - only where there are texts
+    from selfmaint.api.following.shown_rows import LOST, shown_rows_of  # noqa: PLC0415 - only where there are texts
 
     found = {
         view.name: shown for view in catalog.views if (shown := shown_rows_of(catalog, view)) is not None

@@ -9,8 +9,14 @@ from datalog.copies import replace
 from datalog.diagnostics import Diagnostic
 from datalog.model import Program
 from selfmaint.api.columns import columns_of
-from selfmaint.api.platform import default_engine, known_families, opened_engine, platform_of, with_counts
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
+from selfmaint.api.platforms.platform import (
+    default_engine,
+    known_families,
+    opened_engine,
+    platform_of,
+    with_counts,
+)
 from selfmaint.api.stored_types import StoredTypes, as_queried
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.errors import InputError

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from datalog.model import NUMBER, Predicate, Program, Version
-from selfmaint.api.file_settings import EngineKind
+from selfmaint.api.file.file_settings import EngineKind
+from selfmaint.api.following.moved import moved
+from selfmaint.api.following.over_views import of_views_below, with_views_below, with_what_is_not_run
 from selfmaint.api.garbage import seldom_collected
-from selfmaint.api.moved import moved
-from selfmaint.api.over_views import of_views_below, with_views_below, with_what_is_not_run
 from selfmaint.api.update import Update, require_update
 from selfmaint.api.validate import require_possible_update
 from selfmaint.api.warehouse import Warehouse
@@ -84,8 +84,8 @@ def decided(
     found = _with_doubts(known, decide(known, parts, **sample))
     if all(found[part.name] or part.is_decided for part in parts):
         return found
-    from selfmaint.api.lower_views import with_lower_views  # noqa: PLC0415 - see above
-    from selfmaint.api.shown_rows import with_shown_rows  # noqa: PLC0415 - only where there are such texts
+    from selfmaint.api.following.lower_views import with_lower_views  # noqa: PLC0415 - see above
+    from selfmaint.api.following.shown_rows import with_shown_rows  # noqa: PLC0415 - only where there are such texts
 
     return with_lower_views(warehouse, update, known, with_shown_rows(known, found))
 
@@ -155,7 +155,7 @@ def check(
     if turned is not None:
         verdicts = Verdicts(turned.verdicts(verdicts))
     elif not all(verdicts.values()):
-        from selfmaint.api.ways import ways as ways_of  # noqa: PLC0415 - only where it is asked for
+        from selfmaint.api.following.ways import ways as ways_of  # noqa: PLC0415 - only where it is asked for
 
         ways = ways_of(warehouse, known, found, verdicts)
     hidden = catalog.helpers if views is None else ()

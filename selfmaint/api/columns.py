@@ -134,7 +134,7 @@ def columns_of(schema: Catalog) -> Mapping[str, Columns]:
 
 def _of_query(schema: Catalog, view: View) -> tuple[ColumnType, ...]:
     """The types that a view's text gives, by the order of its stored columns."""
-    from selfmaint.api.over_views import tables_known  # noqa: PLC0415 - where text files hold such views
+    from selfmaint.api.following.over_views import tables_known  # noqa: PLC0415 - where text files hold such views
 
     found = tables_known(schema).get(view.name)
     if found is None or [*map(str.casefold, found.columns)] != [*map(str.casefold, view.stored_columns)]:

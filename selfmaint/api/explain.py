@@ -26,9 +26,9 @@ from datalog.model import (
 from datalog.syntax import show
 from datalog.syntax.anonymous import fresh_names
 from selfmaint.api.check import decided
+from selfmaint.api.following.moved import moved
+from selfmaint.api.following.over_views import of_views_below, with_views_below
 from selfmaint.api.garbage import seldom_collected
-from selfmaint.api.moved import moved
-from selfmaint.api.over_views import of_views_below, with_views_below
 from selfmaint.api.update import Update
 from selfmaint.api.validate import require_possible_update
 from selfmaint.api.warehouse import Warehouse

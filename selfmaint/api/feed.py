@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from datalog.copies import replace
 from datalog.diagnostics import Diagnostic
-from selfmaint.api.places import require_outside
-from selfmaint.api.platform import platform_of
+from selfmaint.api.file.places import require_outside
+from selfmaint.api.platforms.platform import platform_of
 from selfmaint.api.update import Update
 from selfmaint.api.update_rows import digest_of
 from selfmaint.api.warehouse import Warehouse

@@ -12,10 +12,11 @@ from datalog.copies import replace
 from datalog.diagnostics import Diagnostic
 from datalog.model import Predicate, Version
 from selfmaint.api.columns import Columns, columns_of
-from selfmaint.api.file_settings import EngineKind
-from selfmaint.api.moved import of_contents
-from selfmaint.api.places import Location, fingerprints
-from selfmaint.api.platform import (
+from selfmaint.api.file.file_settings import EngineKind
+from selfmaint.api.file.places import Location, fingerprints
+from selfmaint.api.file.warehouse_file import SourceEntry, SourceKind, WarehouseFile, read_warehouse_file
+from selfmaint.api.following.moved import of_contents
+from selfmaint.api.platforms.platform import (
     Platform,
     engines_for,
     expected_columns,
@@ -25,10 +26,9 @@ from selfmaint.api.platform import (
     platform_of,
     with_counts,
 )
-from selfmaint.api.store import OpenStore, no_snapshots, require_unedited, snapshot_of
 from selfmaint.api.stored_types import StoredTypes, as_queried
+from selfmaint.api.stores.store import OpenStore, no_snapshots, require_unedited, snapshot_of
 from selfmaint.api.warehouse import Warehouse
-from selfmaint.api.warehouse_file import SourceEntry, SourceKind, WarehouseFile, read_warehouse_file
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, InputError, SourceError
 from selfmaint.fallback.settle import Readable

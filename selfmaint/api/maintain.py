@@ -12,18 +12,18 @@ from msgspec import Struct
 
 from datalog.budget import BudgetSpentError, limit
 from selfmaint.api.check import decided
-from selfmaint.api.garbage import seldom_collected
-from selfmaint.api.moved import Moved, moved
-from selfmaint.api.not_maintained import (
+from selfmaint.api.following.moved import Moved, moved
+from selfmaint.api.following.not_maintained import (
     RECOMPUTE,
     NotMaintainedError,
     countable,
     not_determined,
     not_maintained,
 )
-from selfmaint.api.others import Others
-from selfmaint.api.over_views import is_over_views, of_views_below
-from selfmaint.api.recompute import not_followed, require_not_strict
+from selfmaint.api.following.others import Others
+from selfmaint.api.following.over_views import is_over_views, of_views_below
+from selfmaint.api.following.recompute import not_followed, require_not_strict
+from selfmaint.api.garbage import seldom_collected
 from selfmaint.api.update import Update
 from selfmaint.api.validate import require_alike, require_possible_update
 from selfmaint.api.verify import Difference, Verified, require_sources, verified

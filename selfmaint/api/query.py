@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from datalog.copies import replace
 from selfmaint.api.columns import Columns
-from selfmaint.api.platform import platform_of
-from selfmaint.api.store import OpenStore, no_snapshots, snapshot_of
+from selfmaint.api.platforms.platform import platform_of
+from selfmaint.api.stores.store import OpenStore, no_snapshots, snapshot_of
 from selfmaint.engine.protocol import D
 from selfmaint.store.stored_tables import TableFiles
 

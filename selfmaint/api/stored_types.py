@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Generic
 
 from datalog.model import ANY, ColumnType, OpaqueView, TextQuery, ViewDefinition
 from selfmaint.api.columns import is_stored_as
-from selfmaint.api.over_views import tables_known
-from selfmaint.api.platform import Platform
+from selfmaint.api.following.over_views import tables_known
+from selfmaint.api.platforms.platform import Platform
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, input_error
 from selfmaint.fallback.recompute import reads

@@ -13,8 +13,8 @@ from datalog.copies import replace
 from datalog.diagnostics import Diagnostic
 from datalog.model import Predicate, Program, Version
 from selfmaint.api.columns import Columns, columns_of
-from selfmaint.api.places import Location, require_outside
-from selfmaint.api.platform import Platform, known_families, platform_of
+from selfmaint.api.file.places import Location, require_outside
+from selfmaint.api.platforms.platform import Platform, known_families, platform_of
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.engine.protocol import D, Facts

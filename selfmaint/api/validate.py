@@ -9,8 +9,8 @@ from datalog.copies import replace
 from datalog.diagnostics import Diagnostic
 from datalog.model import ColumnType, Predicate, Version
 from selfmaint.api.families import of_views, value_types
-from selfmaint.api.file_settings import EngineKind
-from selfmaint.api.platform import platform_of
+from selfmaint.api.file.file_settings import EngineKind
+from selfmaint.api.platforms.platform import platform_of
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.canonical import all_contributions

@@ -32,9 +32,9 @@ from datalog.model import (
     ViewDefinition,
     block,
 )
-from selfmaint.api.over_views import told_by_others, what_is_below
-from selfmaint.api.platform import platform_of
-from selfmaint.api.recompute import recomputing_of
+from selfmaint.api.following.over_views import told_by_others, what_is_below
+from selfmaint.api.following.recompute import recomputing_of
+from selfmaint.api.platforms.platform import platform_of
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.engine.protocol import D, Engine, Facts

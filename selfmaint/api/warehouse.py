@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from datalog.budget import DEFAULT_S
 from datalog.copies import replace
 from datalog.model import Predicate, Program
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
 from selfmaint.api.update import Update
 from selfmaint.decide.decision import Decision
 from selfmaint.decide.search_budget import DEFAULT_SEARCH, SearchBudget
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from selfmaint.api.audit import AuditReport
     from selfmaint.api.explain import Explanation
     from selfmaint.api.maintain import Maintained
-    from selfmaint.api.printed import Statements
-    from selfmaint.api.store import OpenStore
+    from selfmaint.api.printing.printed import Statements
+    from selfmaint.api.stores.store import OpenStore
     from selfmaint.cross_examine.examine import CrossExamination
     from selfmaint.decide.verdict import Verdicts
     from selfmaint.fallback.settle import Readable
@@ -274,7 +274,7 @@ class Warehouse(Generic[D]):
             InputError: SM101 a budget that is not positive; SM102 an unknown name.
             EmissionError: a name that Spark cannot take.
         """
-        from selfmaint.api.statements import statements_of
+        from selfmaint.api.printing.statements import statements_of
 
         return statements_of(self, view, inserted or (), deleted or (), effective, budget_s)
 

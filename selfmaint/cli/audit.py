@@ -13,7 +13,7 @@ from pathlib import Path
 
 from datalog.copies import replace
 from selfmaint.api.audit import AuditOptions, AuditReport, audit_catalog
-from selfmaint.api.warehouse_file import WarehouseFile, possible_helpers, read_warehouse_file
+from selfmaint.api.file.warehouse_file import WarehouseFile, possible_helpers, read_warehouse_file
 from selfmaint.audit.example import word
 from selfmaint.audit.matrix import Worse, baseline_text, read_baseline, worse
 from selfmaint.cli.app import UsageError

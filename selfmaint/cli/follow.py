@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from types import FrameType
 
-from selfmaint.api.file_settings import EngineKind
-from selfmaint.api.follow import follow as steps
-from selfmaint.api.follower import BATCH_TRANSACTIONS, Followed, FollowOptions
-from selfmaint.api.log_source import create, log_of
-from selfmaint.api.recompute import require_not_strict
-from selfmaint.api.warehouse_file import read_warehouse_file
+from selfmaint.api.file.file_settings import EngineKind
+from selfmaint.api.file.warehouse_file import read_warehouse_file
+from selfmaint.api.following.recompute import require_not_strict
+from selfmaint.api.log.follow import follow as steps
+from selfmaint.api.log.follower import BATCH_TRANSACTIONS, Followed, FollowOptions
+from selfmaint.api.log.log_source import create, log_of
 from selfmaint.cli.inputs import cross_examination
 from selfmaint.cli.maintain import refusing
 from selfmaint.cli.options import (

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from datalog.copies import replace
 from datalog.diagnostics import Diagnostic, Severity
-from selfmaint.api.file_settings import EngineKind
+from selfmaint.api.file.file_settings import EngineKind
+from selfmaint.api.file.warehouse_file import WarehouseFile, read_warehouse_file
 from selfmaint.api.load import at_snapshot, open_warehouse
-from selfmaint.api.platform import engines_for, first_that_can, is_spark_active
+from selfmaint.api.platforms.platform import engines_for, first_that_can, is_spark_active
 from selfmaint.api.update import Update
 from selfmaint.api.update_rows import update_files, update_from
 from selfmaint.api.warehouse import Warehouse
-from selfmaint.api.warehouse_file import WarehouseFile, read_warehouse_file
 from selfmaint.cli.app import UsageError
 from selfmaint.cli.output import print_briefly, print_note, print_warnings
 from selfmaint.errors import Code, input_error

@@ -10,10 +10,10 @@ from typing import Any
 from msgspec import Struct
 
 from selfmaint.api.apply import Written, apply
+from selfmaint.api.following.not_maintained import NotMaintainedError
+from selfmaint.api.following.recompute import require_not_strict
 from selfmaint.api.maintain import Maintained
 from selfmaint.api.maintain import maintain as compute
-from selfmaint.api.not_maintained import NotMaintainedError
-from selfmaint.api.recompute import require_not_strict
 from selfmaint.api.update import Update
 from selfmaint.api.verify import TOLERANCE
 from selfmaint.api.warehouse import Warehouse
@@ -145,7 +145,7 @@ def maintain(given: Namespace) -> int:
             written = tuple(one for one in apply(opened, found) if one.name not in helpers)
             if opened.store is not None:
                 snapshot = opened.store.version if opened.store.version != newest else None
-                from selfmaint.api.store_upkeep import compact_if_due  # noqa: PLC0415 - only where there is one
+                from selfmaint.api.stores.store_upkeep import compact_if_due  # noqa: PLC0415 - only where there is one
 
                 compact_if_due(opened.store, progress)
         is_inexact = any(isinstance(v, GroupedView) and v.grouped.inexact for v in opened.catalog.views)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from selfmaint.api.file_settings import EngineKind
+from selfmaint.api.file.file_settings import EngineKind
 from selfmaint.cli.output import Format
 
 LEAST_S = 0.001

@@ -10,12 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from selfmaint.api.file_settings import EngineKind
+from selfmaint.api.file.file_settings import EngineKind
+from selfmaint.api.file.warehouse_file import read_warehouse_file
 from selfmaint.api.load import open_warehouse
-from selfmaint.api.platform import engines_for, first_that_can
+from selfmaint.api.platforms.platform import engines_for, first_that_can
 from selfmaint.api.query import answered, sizes
 from selfmaint.api.warehouse import Warehouse
-from selfmaint.api.warehouse_file import read_warehouse_file
 from selfmaint.cli.app import UsageError
 from selfmaint.cli.inputs import without_pandas
 from selfmaint.cli.options import AS_OF, ENGINE, WAREHOUSE, choice, option

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from datalog.model import OpaqueView, Predicate, Program
 from datalog.sql import Table, select_view, text
 from datalog.syntax import show
-from selfmaint.api.printed import Statement, one_line
-from selfmaint.api.statements import any_change, printed
-from selfmaint.api.warehouse_file import read_warehouse_file
+from selfmaint.api.file.warehouse_file import read_warehouse_file
+from selfmaint.api.printing.printed import Statement, one_line
+from selfmaint.api.printing.statements import any_change, printed
 from selfmaint.cli.options import BUDGET, EFFECTIVE, FORMAT, WAREHOUSE, option, repeatable, switch
 from selfmaint.cli.output import Format, print_json, print_note, print_text, print_warnings, reporting
 from selfmaint.decide.decision import Decision

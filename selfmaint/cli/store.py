@@ -9,11 +9,11 @@ from pathlib import Path
 
 from rich.table import Table
 
-from selfmaint.api.store_upkeep import compact as compact_store
-from selfmaint.api.store_upkeep import history as states_of
-from selfmaint.api.store_upkeep import init as fill
-from selfmaint.api.store_upkeep import origins_in, undone
-from selfmaint.api.warehouse_file import read_warehouse_file
+from selfmaint.api.file.warehouse_file import read_warehouse_file
+from selfmaint.api.stores.store_upkeep import compact as compact_store
+from selfmaint.api.stores.store_upkeep import history as states_of
+from selfmaint.api.stores.store_upkeep import init as fill
+from selfmaint.api.stores.store_upkeep import origins_in, undone
 from selfmaint.cli.app import UsageError
 from selfmaint.cli.options import ENGINE, FORMAT, WAREHOUSE, number, option, repeatable, state, switch
 from selfmaint.cli.output import Format, print_json, print_note, print_text, progressing, reporting

@@ -11,7 +11,7 @@ from datalog.diagnostics import Code as ProgramCode
 from datalog.diagnostics import Diagnostic, ProgramError, Severity, render
 from datalog.errors import DatalogError
 from datalog.model import Span
-from selfmaint.api.secrets import masked
+from selfmaint.api.file.secrets import masked
 from selfmaint.errors import Code, QueryError, SelfmaintError, input_error
 from selfmaint.report.values import Json
 from selfmaint.warehouse.near import near_miss

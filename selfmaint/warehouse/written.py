@@ -40,7 +40,7 @@ as time goes on."""
 def written(catalog: Catalog) -> dict[str, str]:
     r"""The definition of each view, over base relations and the views that are stored.
 
-    >>> from selfmaint.api.programs import catalog_of
+    >>> from selfmaint.api.file.programs import catalog_of
     >>> written(catalog_of(".decl r(a: int, b: int, c: int). v(A) :- r(A, _, 3)."))
     {'v': 'v(a)\nv(A) :- `r(a int, c int)`(A, 3).'}
     """

@@ -34,9 +34,9 @@ import selfmaint
 from datalog.model import ANY, ColumnType, OpaqueView, TypeName, ViewDefinition
 from selfmaint.api.audit import AuditOptions, audit_catalog
 from selfmaint.api.columns import columns_of
+from selfmaint.api.file.programs import catalog_of
 from selfmaint.api.maintain import new_contents
-from selfmaint.api.platform import platform_of, with_counts
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.platforms.platform import platform_of, with_counts
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.cross_examine.examine import Outcome
 from selfmaint.decide.verdict import Verdict, VerdictKind

@@ -18,7 +18,7 @@ import pytest
 
 import selfmaint
 from datalog.sql.views.current_time import at_moment, written_moments
-from selfmaint.api.not_maintained import NotMaintainedError
+from selfmaint.api.following.not_maintained import NotMaintainedError
 from selfmaint.decide.verdict import SelfMaintainable, Undecided
 from selfmaint.errors import Code, InputError
 from selfmaint.warehouse import clock

@@ -16,10 +16,10 @@ import pytest
 import selfmaint
 from datalog.model import ANY, ColumnType, OpaqueView, TypeName, ViewDefinition
 from selfmaint.api.columns import columns_of
+from selfmaint.api.file.programs import catalog_of
+from selfmaint.api.following.over_views import what_is_below
 from selfmaint.api.maintain import new_contents
-from selfmaint.api.over_views import what_is_below
-from selfmaint.api.platform import platform_of, with_counts
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.platforms.platform import platform_of, with_counts
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.duckdb import DuckEngine, Relation
 from tests.effort import effort

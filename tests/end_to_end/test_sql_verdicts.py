@@ -15,7 +15,7 @@ from datalog.copies import replace
 from datalog.sql.views import joins
 from selfmaint.api import check as checking
 from selfmaint.api import maintain as maintaining
-from selfmaint.api import over_views
+from selfmaint.api.following import over_views
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, VerdictKind
 from selfmaint.duckdb import DuckEngine
 from selfmaint.engine.memory import MemoryEngine

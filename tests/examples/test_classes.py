@@ -10,7 +10,7 @@ import pytest
 
 import selfmaint
 from datalog.model import Row
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import build
 from selfmaint.engine.memory import MemoryEngine

@@ -25,7 +25,7 @@ from typing import Any
 
 import pytest
 
-from selfmaint.api import file_settings, places, warehouse_file
+from selfmaint.api.file import file_settings, places, warehouse_file
 from selfmaint.cli.app import COMMANDS, imported
 from tests.command_line import run
 

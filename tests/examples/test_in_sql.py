@@ -17,10 +17,10 @@ from datalog.evaluate import Evaluator
 from datalog.model import Declaration, Predicate, Program, Row, TypeName
 from datalog.rewrite import guard_joins
 from datalog.syntax import parse_program
-from selfmaint.api.programs import catalog_of_path
+from selfmaint.api.file.programs import catalog_of_path
+from selfmaint.api.file.warehouse_file import read_warehouse_file
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
-from selfmaint.api.warehouse_file import read_warehouse_file
 from selfmaint.audit.matrix import audited
 from selfmaint.audit.search import Search
 from selfmaint.countermodel.databases import Evaluation, satisfies, updated

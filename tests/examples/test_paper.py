@@ -17,8 +17,8 @@ from datalog.evaluate import Evaluator
 from datalog.model import Predicate, Program, Row, Version
 from datalog.syntax import parse_program
 from selfmaint.api.maintain import maintain
-from selfmaint.api.printed import StatementKind
-from selfmaint.api.statements import statements, tables_of
+from selfmaint.api.printing.printed import StatementKind
+from selfmaint.api.printing.statements import statements, tables_of
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import build
 from selfmaint.canonical import known_rules

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from selfmaint.api.store_upkeep import store_of
+from selfmaint.api.stores.store_upkeep import store_of
 from tests.command_line import run
 from tests.selfmaint.store.test_lake import Shop, a_random_change
 

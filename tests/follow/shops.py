@@ -267,7 +267,7 @@ POINTS = ("reading", "read", "commit", "committed", "advance", "advanced", "comp
 
 KILLER = """
 import os, signal, sys
-from selfmaint.api import follower
+from selfmaint.api.log import follower
 from selfmaint.duckdb import delta, lake
 from selfmaint.postgres import log
 

@@ -26,7 +26,7 @@ from pathlib import Path
 import psycopg
 
 import selfmaint
-from selfmaint.api.store_upkeep import store_of
+from selfmaint.api.stores.store_upkeep import store_of
 from selfmaint.cross_examine.examine import CrossExamination, Outcome
 from selfmaint.errors import BusyError
 from tests.follow.shops import HARD, POINTS, LoggedShop, Writer, killed, logged_shop

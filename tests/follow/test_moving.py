@@ -17,8 +17,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from selfmaint.api import follower
-from selfmaint.api.store_upkeep import store_of
+from selfmaint.api.log import follower
+from selfmaint.api.stores.store_upkeep import store_of
 from tests.command_line import run
 from tests.effort import effort
 from tests.follow.shops import LoggedShop, Writer

@@ -8,9 +8,9 @@ import pytest
 
 import selfmaint
 from datalog.copies import replace
-from selfmaint.api.follower import Follower, FollowOptions
-from selfmaint.api.log_source import log_of
-from selfmaint.api.warehouse_file import read_warehouse_file
+from selfmaint.api.file.warehouse_file import read_warehouse_file
+from selfmaint.api.log.follower import Follower, FollowOptions
+from selfmaint.api.log.log_source import log_of
 from selfmaint.errors import SourceError
 from selfmaint.postgres.pgoutput import message
 from selfmaint.store.log_position import LogPosition, Snapshot
@@ -345,7 +345,7 @@ def test_what_the_warehouse_file_says_of_the_log_is_checked(
 
 
 def test_a_password_is_never_shown(shop: LoggedShop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("selfmaint.api.follow.PAUSES_S", (0.01,))
+    monkeypatch.setattr("selfmaint.api.log.follow.PAUSES_S", (0.01,))
     monkeypatch.setenv("SELFMAINT_TEST_SHOP", "postgresql://ann:s3cr3t@127.0.0.1:1/shop")
     for arguments in (["--create"], ["--once"]):
         ran = run("follow", str(shop.toml), *arguments)

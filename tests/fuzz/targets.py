@@ -20,12 +20,12 @@ from datalog.model import ANY, Predicate, Program, Row, TypeName, Value, ViewDef
 from datalog.sql.views import SqlText, read_sql
 from datalog.syntax import parse_program, show
 from selfmaint.api.check import check
-from selfmaint.api.dbt_manifest import read_dbt_manifest
+from selfmaint.api.file.dbt_manifest import read_dbt_manifest
+from selfmaint.api.file.programs import catalog_of_sql
+from selfmaint.api.file.warehouse_file import read_warehouse_file
 from selfmaint.api.load import load
-from selfmaint.api.programs import catalog_of_sql
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse, build
-from selfmaint.api.warehouse_file import read_warehouse_file
 from selfmaint.audit.matrix import read_baseline
 from selfmaint.conformance.cases import read_cases
 from selfmaint.engine.memory import MemoryEngine

@@ -8,7 +8,7 @@ from pathlib import Path
 from datalog.model import Row
 from datalog.syntax import show
 from selfmaint.api.audit import AuditReport
-from selfmaint.api.confirming import proposal_sql
+from selfmaint.api.printing.confirming import proposal_sql
 from selfmaint.audit.advice import Advice
 from selfmaint.audit.changes import Kind
 from selfmaint.audit.example import Depends, Example, Outcome, word

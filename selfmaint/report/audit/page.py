@@ -10,8 +10,8 @@ from datalog.model import Constant, Row, Value
 from datalog.sql import EmissionError
 from datalog.syntax import show
 from selfmaint.api.audit import AuditReport
-from selfmaint.api.confirming import proposal_sql
-from selfmaint.api.statements import printed
+from selfmaint.api.printing.confirming import proposal_sql
+from selfmaint.api.printing.statements import printed
 from selfmaint.audit.advice import Advice
 from selfmaint.audit.changes import ANYTHING, Kind
 from selfmaint.audit.example import Depends, Example, Outcome, word

@@ -63,7 +63,7 @@ def proposal_lines(catalog: Catalog, proposal: Proposal) -> Iterator[str]:
     if not catalog.is_in_sql:
         yield proposal_text(proposal)
         return
-    from selfmaint.api.confirming import proposal_sql  # noqa: PLC0415 - which loads what reads SQL
+    from selfmaint.api.printing.confirming import proposal_sql  # noqa: PLC0415 - which loads what reads SQL
 
     def listed(names: tuple[str, ...]) -> str:
         return ", ".join(map(sql_name, names))

@@ -17,7 +17,7 @@ from datalog.analysis.types import common_type
 from datalog.diagnostics import ProgramError
 from datalog.evaluate import EvaluationError, evaluate_view
 from datalog.model import ColumnType, Predicate, ViewDefinition
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
 from selfmaint.warehouse.base_relations import variable_types
 from selfmaint.warehouse.catalog import Catalog
 from tests.effort import effort

@@ -13,11 +13,11 @@ import pytest
 import selfmaint
 from datalog.diagnostics import ProgramError
 from selfmaint.api.check import check
-from selfmaint.api.dbt_manifest import read_dbt_manifest
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.dbt_manifest import read_dbt_manifest
+from selfmaint.api.file.programs import catalog_of
+from selfmaint.api.file.warehouse_file import read_warehouse_file
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import build
-from selfmaint.api.warehouse_file import read_warehouse_file
 from selfmaint.audit.matrix import read_baseline
 from selfmaint.conformance.cases import read_cases
 from selfmaint.engine.memory import MemoryEngine

@@ -8,7 +8,7 @@ import pytest
 
 from datalog.model import Row
 from selfmaint.api.audit import AuditOptions, audit_catalog
-from selfmaint.api.not_maintained import NotMaintainedError
+from selfmaint.api.following.not_maintained import NotMaintainedError
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.engine.memory import MemoryEngine

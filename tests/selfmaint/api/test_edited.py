@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import selfmaint
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
 from selfmaint.errors import InputError
 from selfmaint.warehouse.written import written
 from tests.command_line import Ran, run
@@ -143,7 +143,7 @@ def test_undo_returns_to_what_the_rows_were_of() -> None:
 @pytest.mark.usefixtures("shop")
 def test_a_store_that_says_nothing_is_told_with_the_next_update(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr("selfmaint.api.store_filling.said_of", lambda *_: {})
+        patched.setattr("selfmaint.api.stores.store_filling.said_of", lambda *_: {})
         edit("d > 3", "d > 1")
         Path("w.toml").write_text(Path("w.toml").read_text().replace('"store"', '"other"'))
         assert run("init", "w.toml").status == 0

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from datalog.sql.views import read_sql
-from selfmaint.api.how_followed import tables_of, tables_of_views
-from selfmaint.api.programs import catalog_of_sql
+from selfmaint.api.file.programs import catalog_of_sql
+from selfmaint.api.following.how_followed import tables_of, tables_of_views
 
 PROGRAM = """
 CREATE TABLE customer (id INT PRIMARY KEY, name STRING NOT NULL, code STRING UNIQUE);

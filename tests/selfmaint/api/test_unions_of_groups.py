@@ -12,7 +12,7 @@ import pytest
 import selfmaint
 from datalog.model import ViewDefinition
 from datalog.rewrite.branches import branches_of_queries
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
 from selfmaint.decide import differing
 from tests.effort import effort
 from tests.plain_duckdb import plain_duckdb

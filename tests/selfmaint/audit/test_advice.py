@@ -9,8 +9,8 @@ import pytest
 from datalog.evaluate import evaluate
 from datalog.model import Predicate
 from datalog.syntax import parse_program
-from selfmaint.api.confirming import proposal_sql
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
+from selfmaint.api.printing.confirming import proposal_sql
 from selfmaint.audit.advice import Flip, advised
 from selfmaint.audit.changes import Change, Kind, changes_of
 from selfmaint.audit.example import Always

@@ -12,7 +12,7 @@ import pytest
 
 from datalog.copies import replace
 from datalog.syntax import parse_program
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
 from selfmaint.audit.changes import ANYTHING, Change, Kind
 from selfmaint.audit.example import Always, Depends, Unclear
 from selfmaint.audit.search import Search

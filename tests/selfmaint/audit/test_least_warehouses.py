@@ -17,7 +17,7 @@ import pytest
 from datalog.copies import replace
 from datalog.evaluate import Evaluator
 from datalog.model import Atom, Negation, Program, Rule, Variable, Version
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
 from selfmaint.audit.changes import ANYTHING
 from selfmaint.audit.search import Search
 from selfmaint.warehouse.catalog import Catalog

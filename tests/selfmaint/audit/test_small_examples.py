@@ -15,7 +15,7 @@ import duckdb
 import pytest
 
 from selfmaint.api.audit import AuditOptions, audit_catalog
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
 from selfmaint.audit.changes import Kind
 from selfmaint.audit.example import Always, Depends
 from selfmaint.audit.matrix import Audit

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from selfmaint.api.audit import AuditOptions, audit_catalog
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
 from selfmaint.audit.changes import Change, Kind
 from selfmaint.audit.unread import leaves_unread
 from selfmaint.warehouse.over_stored import with_views

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from datalog.syntax import show
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
 from selfmaint.canonical import Contribution, contributions, copied
 from selfmaint.warehouse.catalog import Catalog
 

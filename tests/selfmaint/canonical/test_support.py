@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from datalog.evaluate import evaluate
 from datalog.model import Atom, Literal, Negation, Predicate, Program, Rule, Variable, Version, variables_of
 from datalog.syntax import parse_program, parse_rule, show
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
 from selfmaint.canonical import after_rules, contributions, copied, known_rules
 from selfmaint.canonical.support import Support
 from selfmaint.conformance.cases import case_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
 from selfmaint.countermodel.databases import Evaluation
 
 PROGRAM = """

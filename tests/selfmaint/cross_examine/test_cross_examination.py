@@ -17,7 +17,7 @@ from datalog.model import ColumnType, Predicate, Row, TypeName, Value, Version
 from datalog.syntax import parse_program
 from selfmaint.api import cross_examine as wiring
 from selfmaint.api import maintain as maintaining
-from selfmaint.api.not_maintained import NotMaintainedError
+from selfmaint.api.following.not_maintained import NotMaintainedError
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.cross_examine import domains, examine, process, search

@@ -9,8 +9,8 @@ from selfmaint import Update
 from selfmaint.api.audit import AuditOptions, audit_catalog
 from selfmaint.api.check import check
 from selfmaint.api.columns import columns_of
+from selfmaint.api.file.programs import catalog_of
 from selfmaint.api.maintain import NotMaintainedError, new_contents
-from selfmaint.api.programs import catalog_of
 from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable
 from selfmaint.engine.memory import MemoryEngine, SetBags

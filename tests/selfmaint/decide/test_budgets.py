@@ -15,8 +15,8 @@ from datalog.evaluate import Evaluator
 from datalog.model import Row
 from selfmaint.api.check import check
 from selfmaint.api.explain import explain
+from selfmaint.api.following.not_maintained import NotMaintainedError
 from selfmaint.api.maintain import maintain
-from selfmaint.api.not_maintained import NotMaintainedError
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.countermodel import completion

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from datalog.model import Predicate, Value, Version
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
 from selfmaint.decide.decision import Decision
 from selfmaint.decide.procedure import check
 from selfmaint.decide.verdict import VerdictKind

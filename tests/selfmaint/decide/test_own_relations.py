@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from datalog.model import Predicate, Row, Version
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
 from selfmaint.conformance.run import run_case
 from selfmaint.decide.decision import Decision
 from selfmaint.decide.procedure import check

@@ -13,7 +13,7 @@ from datalog.model import OpaqueView, Predicate, Row, TextQuery, Version
 from datalog.sql.views import read_sql
 from datalog.sql.views.catalogue import Catalogue
 from datalog.sql.views.text_reads import text_query
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
 from selfmaint.decide.decision import Decision
 from selfmaint.decide.rows_read import rows_read
 from selfmaint.decide.unmet_rows import unmet

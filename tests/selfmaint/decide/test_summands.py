@@ -12,7 +12,7 @@ import pytest
 
 import selfmaint
 from selfmaint.api.audit import AuditOptions, audit_catalog
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.verdict import SelfMaintainable, Undecided

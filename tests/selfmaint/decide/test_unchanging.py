@@ -10,7 +10,7 @@ import pytest
 from datalog.model import Row
 from selfmaint import Update
 from selfmaint.api.explain import explain
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
 from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.canonical import contributions
 from selfmaint.decide.decision import Decision

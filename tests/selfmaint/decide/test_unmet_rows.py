@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datalog.model import Predicate, Row, Variable, Version
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
 from selfmaint.decide.decision import Decision
 from selfmaint.decide.procedure import check
 from selfmaint.decide.rows_read import rows_read

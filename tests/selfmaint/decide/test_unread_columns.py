@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datalog.model import Predicate, Row, Version
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import build
 from selfmaint.decide.decision import Decision

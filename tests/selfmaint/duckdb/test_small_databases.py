@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import selfmaint
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
 from selfmaint.countermodel.databases import CannotEvaluateError, Evaluation
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from datalog.model import WallClock
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
 from selfmaint.duckdb import small_databases
 from tests.plain_duckdb import plain_duckdb
 

@@ -59,7 +59,7 @@ def test_every_key_gives_what_recomputing_gives(seed: int, monkeypatch: pytest.M
         ways[len(keys) > 1] += 1
         return random.choice(keys[1:] or keys)
 
-    monkeypatch.setattr("selfmaint.api.keyed.fewest_rows", any_of)
+    monkeypatch.setattr("selfmaint.api.following.keyed.fewest_rows", any_of)
     for number in range(effort(25, 60)):
         text, outcome = trial(f"{seed}.{number}.any key")
         assert outcome is None or outcome.found == outcome.right, text

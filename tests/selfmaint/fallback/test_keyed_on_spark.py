@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import selfmaint
-from selfmaint.api import others
+from selfmaint.api.following import others
 from tests.many_statements import interpreting_session
 
 if TYPE_CHECKING:

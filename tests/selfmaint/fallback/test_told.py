@@ -12,7 +12,7 @@ import pytest
 
 import selfmaint
 from datalog.model import Row
-from selfmaint.api.over_views import INEXACT
+from selfmaint.api.following.over_views import INEXACT
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import build
 from selfmaint.decide.verdict import SelfMaintainable

@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from selfmaint import Update, Warehouse
-from selfmaint.api.platform import platform_of
+from selfmaint.api.platforms.platform import platform_of
 from selfmaint.api.warehouse import build
 from selfmaint.duckdb import DuckEngine
 from selfmaint.errors import Code, InputError

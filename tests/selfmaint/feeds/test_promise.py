@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from datalog.model import ColumnType, TypeName
 from datalog.sql import changes as sql
-from selfmaint.api.platform import platform_of
+from selfmaint.api.platforms.platform import platform_of
 from selfmaint.duckdb import DuckEngine
 from selfmaint.errors import InputError
 from selfmaint.feeds.changes import Change, RowEvent, split

@@ -10,7 +10,7 @@ import pytest
 
 from selfmaint.api.check import check
 from selfmaint.api.explain import explain
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
 from selfmaint.api.warehouse import build
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable
 from selfmaint.engine.memory import MemoryEngine

@@ -6,7 +6,7 @@ import pytest
 
 from datalog.diagnostics import Diagnostic, Severity
 from datalog.model import ColumnType, Row, TypeName
-from selfmaint.api.not_maintained import NotMaintainedError
+from selfmaint.api.following.not_maintained import NotMaintainedError
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import build
 from selfmaint.decide.verdict import NOT_USED, PARTLY_USED, Undecided

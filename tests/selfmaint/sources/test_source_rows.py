@@ -6,7 +6,7 @@ import pytest
 
 from datalog.diagnostics import ProgramError
 from datalog.model import ANY, NUMBER, Row
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
 from selfmaint.engine.memory import MemoryEngine
 from selfmaint.fallback.states import rows_of
 from selfmaint.sources.memory import RowsSource

@@ -23,7 +23,7 @@ import pytest
 from psycopg import sql
 
 from datalog.model import ANY, ColumnType, Row, TypeName, WallClock
-from selfmaint.api.platform import platform_of
+from selfmaint.api.platforms.platform import platform_of
 from selfmaint.duckdb import DuckEngine
 from selfmaint.duckdb.file_source import DuckSource, StoredFiles
 from selfmaint.duckdb.writing import writing

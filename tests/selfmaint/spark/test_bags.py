@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from selfmaint import Update, build, load
-from selfmaint.api.printed import StatementKind
-from selfmaint.api.statements import statements, tables_of
+from selfmaint.api.printing.printed import StatementKind
+from selfmaint.api.printing.statements import statements, tables_of
 from selfmaint.decide.decision import Decision
 from selfmaint.warehouse.situation import Situation
 from tests.command_line import run

@@ -10,7 +10,7 @@ import pytest
 import selfmaint
 from datalog.model import Column, ColumnType, Declaration, TypeName
 from datalog.syntax import show
-from selfmaint.api.warehouse_file import read_warehouse_file
+from selfmaint.api.file.warehouse_file import read_warehouse_file
 from selfmaint.errors import Code, InputError
 from selfmaint.spark.catalog_views import read_catalog_views
 

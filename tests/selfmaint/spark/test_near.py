@@ -204,7 +204,7 @@ def test_a_selection_is_on_the_clock_of_the_session(spark: SparkSession) -> None
 
 def test_what_duckdb_refuses_is_computed_by_spark(spark: SparkSession) -> None:
     """The upper-case letters of a text that is not ASCII, and a comparison of a double with a long decimal."""
-    from selfmaint.api.programs import catalog_of
+    from selfmaint.api.file.programs import catalog_of
     from selfmaint.spark import SparkEngine
 
     engine = SparkEngine(spark)
@@ -274,7 +274,7 @@ def test_what_is_here_leaves_without_spark(spark: SparkSession, tmp_path: Path) 
     """As Arrow, to a store, and row by row."""
     import pyarrow as pa
 
-    from selfmaint.api.spark_platform import SparkPlatform
+    from selfmaint.api.platforms.spark_platform import SparkPlatform
     from selfmaint.duckdb.database import Database
     from selfmaint.spark import SparkEngine
 

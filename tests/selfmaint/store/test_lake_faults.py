@@ -463,7 +463,7 @@ def test_who_may_not_read_is_told_of_what(other: Other, what: str) -> None:
 
 LOOKING = """
 import json, sys
-from selfmaint.api.store_upkeep import store_of
+from selfmaint.api.stores.store_upkeep import store_of
 from selfmaint.duckdb.store import stored_rows
 while True:
     open_, found = store_of(sys.argv[1]), {}

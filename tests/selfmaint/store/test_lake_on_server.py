@@ -18,7 +18,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 import selfmaint
-from selfmaint.api.store_upkeep import store_of
+from selfmaint.api.stores.store_upkeep import store_of
 from selfmaint.duckdb import loading
 from selfmaint.duckdb.loading import extension_file
 from selfmaint.store.lake_catalog import LakeCatalog

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import selfmaint
-from selfmaint.api.store_upkeep import compact, init, store_of, undo
+from selfmaint.api.stores.store_upkeep import compact, init, store_of, undo
 from selfmaint.duckdb.store import stored_rows
 from tests.command_line import run
 from tests.selfmaint.store.test_lake import Row, Shop, a_change

@@ -10,7 +10,7 @@ from datalog.model import Row
 from selfmaint.api.check import check
 from selfmaint.api.explain import explain
 from selfmaint.api.maintain import maintain
-from selfmaint.api.statements import statements, tables_of
+from selfmaint.api.printing.statements import statements, tables_of
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import build
 from selfmaint.conformance.cases import case_of

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import selfmaint
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
 from selfmaint.errors import InputError
 from tests.frames import rows_of
 

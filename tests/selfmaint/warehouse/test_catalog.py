@@ -15,7 +15,7 @@ from datalog.evaluate import evaluate
 from datalog.model import ANY, Predicate, Program, Row, Rule, TypeName
 from datalog.rewrite import guard_joins
 from datalog.syntax import parse_program, parse_rule, show
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
 from selfmaint.errors import Code, InputError
 from selfmaint.warehouse.catalog import Catalog, GroupedView, Outside, Reference, View, catalog
 

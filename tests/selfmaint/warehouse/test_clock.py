@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from selfmaint.api.programs import catalog_of_path
+from selfmaint.api.file.programs import catalog_of_path
 
 PROGRAM = """
 create table r (a int not null primary key, b int, day date);

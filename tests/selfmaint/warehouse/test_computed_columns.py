@@ -10,7 +10,7 @@ import pytest
 
 import selfmaint
 from selfmaint.api.audit import AuditOptions, audit_catalog
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
 from selfmaint.audit.example import Always
 from selfmaint.errors import InputError
 from selfmaint.warehouse.situation import Situation

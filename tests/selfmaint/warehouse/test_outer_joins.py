@@ -11,7 +11,7 @@ import pytest
 
 import selfmaint
 from selfmaint.api.audit import AuditOptions, audit_catalog
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
 from selfmaint.audit.changes import Kind
 from selfmaint.audit.example import Always, Depends
 from selfmaint.decide.verdict import VerdictKind

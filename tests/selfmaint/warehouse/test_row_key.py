@@ -3,7 +3,7 @@
 import pytest
 
 from datalog.syntax import parse_program
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
 from selfmaint.warehouse.catalog import catalog
 from selfmaint.warehouse.row_key import row_key
 

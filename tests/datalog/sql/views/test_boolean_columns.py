@@ -7,7 +7,7 @@ import pytest
 
 import selfmaint
 from datalog.model import Row
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
 from tests.plain_duckdb import plain_duckdb
 
 TABLE = "create table r (id int not null primary key, n int, gone boolean, sure boolean not null);"

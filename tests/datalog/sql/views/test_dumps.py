@@ -13,7 +13,7 @@ from psycopg import sql
 from datalog.diagnostics import Diagnostic, ProgramError
 from datalog.model import Declaration
 from datalog.sql.views import SqlText, read_sql
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
 
 SCHEMA = """
 create schema games;

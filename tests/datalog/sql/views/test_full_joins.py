@@ -8,7 +8,7 @@ from datalog.model import Comparison, Constant, NullTest, OuterJoin
 from datalog.rewrite.branches import column
 from datalog.sql.views import read_sql
 from datalog.syntax import show
-from selfmaint.api.programs import catalog_of_sql
+from selfmaint.api.file.programs import catalog_of_sql
 
 TABLES = """create table sale (id int primary key, day date not null, amount decimal(9, 2) not null, note string);
 create table buy (id int primary key, day date not null, amount decimal(9, 2), at int);

@@ -10,7 +10,7 @@ from datalog.model import Comparison, Constant, Negation, NullTest, OuterJoin
 from datalog.rewrite.branches import column
 from datalog.sql.views import read_sql
 from datalog.syntax import show
-from selfmaint.api.programs import catalog_of_sql
+from selfmaint.api.file.programs import catalog_of_sql
 
 TABLES = """create table region (id int primary key, name string not null, boss string);
 create table customer (id bigint primary key, name string not null, region int references region);

@@ -12,7 +12,7 @@ from sqlglot import exp
 import selfmaint
 from datalog.sql.views import read_sql
 from datalog.sql.views.scalar_subqueries import join_scalars
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
 
 V0 = "select c.id as v0, (select count(*) from o where o.c = c.id) as n, v0 + 1 as m from c"
 TABLES = """create table c (id int primary key, n string not null, d int);

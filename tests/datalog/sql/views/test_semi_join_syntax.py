@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from datalog.model import OpaqueView
-from selfmaint.api.programs import catalog_of
+from selfmaint.api.file.programs import catalog_of
 from tests.plain_duckdb import plain_duckdb
 
 TABLES = """create table c (id int not null primary key, n string, r int not null);
