@@ -174,10 +174,8 @@ def united_type(kinds: Sequence[ColumnType]) -> ColumnType:
     >>> str(united_type([ColumnType(TypeName.DECIMAL, 10, 0), ColumnType(TypeName.DECIMAL, 9, 2)]))
     'decimal(12,2)'
     >>> str(united_type([ColumnType(TypeName.BIGINT), ColumnType(TypeName.FLOAT)]))
-    'float'
+    'double'
     """
-    if {kind.name for kind in kinds if not kind.name.is_integer} == {TypeName.FLOAT}:
-        return ColumnType(TypeName.FLOAT)
     found = kinds[0] if kinds else ANY
     for kind in kinds[1:]:
         found = common_type(found, kind) or found

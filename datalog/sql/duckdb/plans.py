@@ -312,7 +312,7 @@ class Expressions(Struct, frozen=True):
         reader, trees = self._reader(aggregates=aggregates)
         shown = self._plain(tree, reader.problems)
         try:
-            found, kind = trees.typed(reader.expression(shown))
+            found, kind = trees.typed(reader.value(shown))
         except UnreadableError:
             raise _refused(reader.problems) from None
         return (cast(found, kind) if isinstance(found, exp.Null | exp.Literal) else found), kind

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from datalog.analysis.types import constant_type
+from datalog.analysis.types import as_decimal, constant_type
 from datalog.errors import EmissionError
 from datalog.model import ANY, MAX_PRECISION, ColumnType, TypeName, Value
 from datalog.sql.duckdb.templates import filled, without_places
@@ -127,6 +127,8 @@ def common(kinds: Iterable[SqlType]) -> SqlType:
 
     >>> str(common([ColumnType(TypeName.INT), ColumnType(TypeName.DECIMAL, 5, 2), ANY]))
     'decimal(12,2)'
+    >>> str(common([ColumnType(TypeName.BIGINT), ColumnType(TypeName.DECIMAL, 9, 2)]))
+    'decimal(22,2)'
     """
     found: SqlType = ANY
     for kind in kinds:
@@ -145,10 +147,10 @@ def _common(left: SqlType, right: SqlType) -> SqlType:
         return _common_float(left, right)
     if left.name.is_integer and right.name.is_integer:
         return max(left, right, key=lambda kind: kind.name.bits or 0)
-    one, other = digits(left), digits(right)
-    if one is None or other is None:
+    if digits(left) is None or digits(right) is None:
         raise UnlikeSparkError(f"a column of type `{left}` meets one of type `{right}`")
-    whole, scale = max(one[0], other[0]), max(one[1], other[1])
+    (p1, s1), (p2, s2) = as_decimal(left), as_decimal(right)
+    whole, scale = max(p1 - s1, p2 - s2), max(s1, s2)
     if whole + scale > MAX_PRECISION:
         raise UnlikeSparkError(f"`{left}` and `{right}` together need more than {MAX_PRECISION} digits")
     return decimal(whole + scale, scale)

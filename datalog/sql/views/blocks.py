@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from decimal import Context, Decimal
-from struct import pack, unpack
 
 from datalog.analysis import united_type
 from datalog.copies import replace
@@ -25,7 +24,6 @@ from datalog.model import (
 )
 from datalog.sql.views.scope import Draft
 
-_LARGEST_SINGLE = 10**38
 _EXACTLY = Context(prec=2 * MAX_PRECISION)
 
 
@@ -60,8 +58,8 @@ def of_one_type(
 ) -> tuple[Draft, ...]:
     """The drafts of a union, whose numbers are cast to the type that its columns have where they are another.
 
-    Whole numbers of two types, and decimals with as many digits behind the point, are written alike; for quotients see
-    `has_other_digits`.
+    Whole numbers of two types, and decimals with as many digits behind the point, are written alike; what is computed
+    with them is so with columns of the union's types (`Scope.typed`).
     """
     columns = [_of_one_type(its, type_of) for its in zip(*(draft.outputs for draft in drafts), strict=True)]
     rows = zip(*columns, strict=True)
@@ -96,9 +94,6 @@ def _constant(one: Constant, to: ColumnType) -> Constant:
         return one
     if to.name is TypeName.DOUBLE:
         return Constant(float(one.value))
-    if to.name is TypeName.FLOAT and abs(float(one.value)) < _LARGEST_SINGLE:
-        (single,) = unpack("f", pack("f", one.value))
-        return Constant(single)
     if to.name is TypeName.DECIMAL and not isinstance(one.value, float):
         value = Decimal(one.value)
         made = value.quantize(Decimal(1).scaleb(-(to.scale or 0)), context=_EXACTLY)

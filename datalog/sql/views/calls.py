@@ -9,7 +9,7 @@ from contextlib import suppress
 from sqlglot import exp
 
 from datalog.evaluate.times import TIMES
-from datalog.model import Arithmetic, Call, Constant, Expression, Span, Value
+from datalog.model import MAX_PRECISION, Arithmetic, Call, Constant, Expression, Span, Value
 from datalog.model.patterns import known_pattern, pattern_of_group, replaced
 from datalog.model.times import DATE_UNITS, SPANS, TIME_UNITS, pattern_parts
 
@@ -227,3 +227,8 @@ def _number(written: Expression) -> Value:
 def names_moment(text: str) -> bool:
     """Whether a text is one of those that Spark takes for a date of their own, such as `'yesterday'`."""
     return text.strip().lower().startswith(("epoch", "now", "today", "tomorrow", "yesterday"))
+
+
+def is_number_of_places(one: Expression) -> bool:
+    """Whether it is a number of digits behind the point that is written out."""
+    return isinstance(one, Constant) and type(one.value) is int and 0 <= one.value <= MAX_PRECISION

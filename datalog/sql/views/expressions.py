@@ -15,7 +15,6 @@ from datalog.copies import replace
 from datalog.diagnostics import Code
 from datalog.model import (
     ANY,
-    MAX_PRECISION,
     Aggregate,
     AggregateFunction,
     Arithmetic,
@@ -42,10 +41,11 @@ from datalog.sql.views.calls import (
     by_name,
     call,
     extracted,
+    is_number_of_places,
     names_moment,
 )
 from datalog.sql.views.moments import is_moment, moment
-from datalog.sql.views.scope import Scope, Variables, family, has_other_digits
+from datalog.sql.views.scope import Scope, Variables, family
 from datalog.sql.views.source import Problems
 from datalog.sql.views.statement import column_type
 
@@ -143,6 +143,16 @@ class Reader(Struct, frozen=True):
             return self._shaped(node)
         return self._other(node)
 
+    def value(self, node: exp.Expr) -> Expression:
+        """An expression where its type matters: it is part of another one, or a column."""
+        if isinstance(inside := node.unnest(), exp.Column):
+            return self.scope.typed(inside, self.problems)
+        found = self.expression(inside)
+        if isinstance(inside, exp.Cast) and isinstance(found, Constant):
+            kind = column_type(inside.to) or ANY
+            return found if kind.is_open or kind == self.variables.type_of(found) else Cast(found, kind)
+        return found
+
     def _shaped(self, node: exp.Expr) -> Expression:
         """A call whose arguments sqlglot keeps in parts of their own, or that has no kind of its own."""
         if isinstance(node, exp.Anonymous):
@@ -154,7 +164,7 @@ class Reader(Struct, frozen=True):
                 hint = "write a pattern of classes, groups and repetitions out; no flags: all matches are replaced"
                 raise self.problems.outside("this regular expression", node, hint)
             raise self.problems.outside("this form of a function", node, "write its usual form")
-        return self._checked(found[0], tuple(map(self.expression, found[1])), node)
+        return self._checked(found[0], tuple(map(self.value, found[1])), node)
 
     def _literal(self, node: exp.Literal) -> Value:
         text = str(node.this)
@@ -178,7 +188,7 @@ class Reader(Struct, frozen=True):
             case exp.Null():
                 return Constant(None)
             case exp.Neg():
-                operand = self.expression(node.this)
+                operand = self.value(node.this)
                 match operand:
                     case Constant(Decimal() as value):
                         return replace(operand, value=value.copy_negate())
@@ -200,7 +210,7 @@ class Reader(Struct, frozen=True):
     def _arithmetic(self, node: exp.Expr) -> Expression:
         if isinstance(node.expression, exp.Interval):
             return self._later(node, node.expression)
-        left, right = self.expression(node.this), self.expression(node.expression)
+        left, right = self.value(node.this), self.value(node.expression)
         days = self._days(node, left, right)
         if days is not None:
             return call("date_add", (left, days), self.problems.source.span_of(node))
@@ -209,15 +219,12 @@ class Reader(Struct, frozen=True):
             if found not in ("number", "any"):
                 hint = "`datediff(a, b)` is the number of days between; or compare with a constant date"
                 raise self.problems.outside(f"arithmetic on a {found}", tree, hint)
-        if has_other_digits(node, (left, right), self.scope, self.variables, self.problems):
-            raise self.problems.outside("this arithmetic", node, "cast the columns of the query within")
         return Arithmetic(_ARITHMETIC[type(node)], left, right, self.problems.source.span_of(node))
 
     def _days(self, node: exp.Expr, left: Expression, right: Expression) -> Expression | None:
         """What is added to a date: a number of days written out."""
-        if family(self.variables.type_of(left)) != "date" or not isinstance(right, Constant):
-            return None
-        if type(right.value) is not int or not isinstance(node, exp.Add | exp.Sub):
+        is_of_date = family(self.variables.type_of(left)) == "date" and isinstance(node, exp.Add | exp.Sub)
+        if not (is_of_date and isinstance(right, Constant) and type(right.value) is int):
             return None
         return right if isinstance(node, exp.Add) else replace(right, value=-right.value)
 
@@ -246,7 +253,7 @@ class Reader(Struct, frozen=True):
             hint = "write a unit out that Spark has, such as `'month'`, or a pattern of yyyy, MM, dd, HH, mm and ss"
             raise self.problems.outside(f"this `{said}`", node, hint)
         name, arguments = found
-        return call(name, tuple(map(self.expression, arguments)), self.problems.source.span_of(node))
+        return call(name, tuple(map(self.value, arguments)), self.problems.source.span_of(node))
 
     def _aggregate(self, node: exp.Expr) -> Expression:
         function = _AGGREGATES[type(node)]
@@ -297,8 +304,8 @@ class Reader(Struct, frozen=True):
         arguments += [
             node.args.get(part) for part in ("expression", "replacement", "start", "length", "decimals")
         ]
-        read = tuple(self.expression(argument) for argument in arguments if isinstance(argument, exp.Expr))
-        if name == "round" and not all(_is_number_of_places(one) for one in read[1:]):
+        read = tuple(self.value(argument) for argument in arguments if isinstance(argument, exp.Expr))
+        if name == "round" and not all(is_number_of_places(one) for one in read[1:]):
             hint = "write a number of places: 0 or more"
             raise self.problems.outside("`round` to tens, or to places that are not written out", node, hint)
         if name == "left":
@@ -317,9 +324,8 @@ class Reader(Struct, frozen=True):
     def _cast(self, node: exp.Cast) -> Expression:
         to = column_type(node.to)
         if to is None:
-            raise self.problems.outside(
-                f"a cast to `{node.to.sql('spark').lower()}`", node, "cast to a simple type"
-            )
+            what = f"a cast to `{node.to.sql('spark').lower()}`"
+            raise self.problems.outside(what, node, "cast to a simple type")
         operand = self.expression(node.this)
         if node.args.get("safe") and family(self.variables.type_of(operand)) != "string":
             raise self.problems.outside(
@@ -356,13 +362,9 @@ class Reader(Struct, frozen=True):
                 if isinstance(node, exp.If) or node.this is None
                 else exp.EQ(this=node.this.copy(), expression=one.this.copy())
             )
-            branches.append((condition(self, test), self.expression(one.args["true"])))
-        last = Constant(None) if otherwise is None else self.expression(otherwise)
+            branches.append((condition(self, test), self.value(one.args["true"])))
+        last = Constant(None) if otherwise is None else self.value(otherwise)
         return Case(tuple(branches), last, self.problems.source.span_of(node))
-
-
-def _is_number_of_places(one: Expression) -> bool:
-    return isinstance(one, Constant) and type(one.value) is int and 0 <= one.value <= MAX_PRECISION
 
 
 def typed_constant(value: Value, to: ColumnType) -> Value:

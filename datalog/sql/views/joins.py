@@ -281,7 +281,8 @@ def _side(scope: Scope, name: str, join: exp.Join, problems: Problems) -> Expres
 def renamed(piece: Piece, alias: str, names: Sequence[str]) -> Piece:
     """The piece under an alias, as one source with columns of these names."""
     pairs = tuple((name, what) for name, (_, what) in zip(names, piece.scope.star(), strict=True))
-    return replace(piece, scope=Scope((Source((alias,) if alias else (), pairs),)))
+    types = tuple(piece.scope.kind_of(what, name) for name, what in piece.scope.star())
+    return replace(piece, scope=Scope((Source((alias,) if alias else (), pairs, types),)))
 
 
 def column_names(piece: Piece) -> Iterator[str]:

@@ -315,7 +315,7 @@ def as_table(
         variable = variables.fresh(name, variables.type_of(its) or ANY)
         found[variable] = its
         columns.append((name, expressed_by(what, {repr(its): variable}) or variable))
-    return replace(piece, scope=Scope((Source(source.alias, tuple(columns)),))), found
+    return replace(piece, scope=Scope((Source(source.alias, tuple(columns), source.types),))), found
 
 
 def value_without(what: Expression, types: Mapping[Variable, ColumnType]) -> Constant | None:

@@ -92,7 +92,7 @@ def _without(left: Piece, right: Piece, both: Piece, null: Expression, reader: R
             return None
         nothing[what] = null if kind == own else Case(((IsNull(null, negated=True), some),))
     sources = (
-        Source(one.alias, tuple((name, nothing[what]) for name, what in one.columns))
+        Source(one.alias, tuple((name, nothing[what]) for name, what in one.columns), one.types)
         for one in right.scope.sources
     )
     scope = replace(both.scope, sources=(*left.scope.sources, *sources))

@@ -8,6 +8,7 @@ from typing import Protocol
 from msgspec import Struct, field
 from sqlglot import exp
 
+from datalog.analysis import united_type
 from datalog.copies import replace
 from datalog.diagnostics import Code
 from datalog.model import (
@@ -15,6 +16,7 @@ from datalog.model import (
     AnyOf,
     Atom,
     Column,
+    ColumnType,
     Compared,
     Condition,
     Constant,
@@ -22,7 +24,6 @@ from datalog.model import (
     Expression,
     IsNull,
     Predicate,
-    expression_variables,
 )
 from datalog.sql.views.blocks import of_one_type
 from datalog.sql.views.distinct_values import without_distinct
@@ -155,7 +156,9 @@ class QueryReader(Struct, frozen=True):
         drafts = of_one_type((*left.drafts, *right.drafts), self.variables.type_of)
         if len(drafts) > MOST_BLOCKS:
             raise self._too_many(tree, len(drafts))
-        return Query(left.columns, drafts, distinct and not self.dedup)
+        pairs = zip(left.types, right.types, strict=True)
+        types = tuple(united_type([kind for kind in pair if kind]) if any(pair) else None for pair in pairs)
+        return Query(left.columns, drafts, distinct and not self.dedup, types)
 
     def _intersection(self, tree: exp.Intersect) -> Query:
         """The rows that both sides have, once: a join by all columns, where null is equal to null."""
@@ -175,7 +178,8 @@ class QueryReader(Struct, frozen=True):
             raise self.problems.outside("INTERSECT of columns of different types", tree, hint)
         same = [self._same(a, b, one, other) for a, b in pairs]
         draft = Draft((*one.body, *other.body), one.outputs, (*one.filters, *other.filters))
-        return Query(left.columns, (with_conditions(draft, same, self.variables),), not self.dedup)
+        made = with_conditions(draft, same, self.variables)
+        return Query(left.columns, (made,), not self.dedup, left.types)
 
     def _same(self, a: Expression, b: Expression, one: Draft, other: Draft) -> Condition:
         """That two values are equal or both null."""
@@ -347,17 +351,37 @@ class QueryReader(Struct, frozen=True):
     ) -> list[Piece]:
         names = self._named(tree, query.columns, columns)
         qualifier = (alias,) if isinstance(alias, str) else alias or ()
-        for outputs in zip(*(draft.outputs for draft in query.drafts), strict=True):
-            if len({kind for one in outputs if (kind := self.variables.type_of(one))}) > 1:
-                self.variables.mixed.update(expression_variables(outputs))
         return [
             Piece(
                 replace(draft, outputs=()),
-                Scope((Source(qualifier, tuple(zip(names, draft.outputs, strict=True))),)),
+                Scope(
+                    (
+                        Source(
+                            qualifier,
+                            tuple(zip(names, draft.outputs, strict=True)),
+                            self._types(query, draft),
+                        ),
+                    )
+                ),
                 distinct=query.distinct,
             )
             for draft in query.drafts
         ]
+
+    def _types(self, query: Query, draft: Draft) -> tuple[ColumnType | None, ...]:
+        """The types of the query's columns that are not those of what they are in one of its blocks.
+
+        A number that is written out has fewer digits than its column where quotients are computed.
+        """
+        found = list[ColumnType | None]()
+        for output, kind in zip(draft.outputs, query.types, strict=True):
+            own = self.variables.type_of(output)
+            is_known = kind is not None and not kind.is_open
+            is_number = is_known and kind is not None and kind.family == "number"
+            is_written = isinstance(output, Constant) and is_number
+            is_other = own is None or (is_number and own != kind and not own.is_open)
+            found.append(kind if is_known and (is_written or is_other) else None)
+        return tuple(found)
 
     def _named(self, tree: exp.Expr, own: tuple[str, ...], given: list[str]) -> tuple[str, ...]:
         if not given:

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
 from itertools import count
 
 from msgspec import Struct, field
 from sqlglot import exp
 
+from datalog.analysis import united_type
 from datalog.analysis.expression_types import expression_type
 from datalog.diagnostics import Code
 from datalog.model import (
     ANY,
     Atom,
+    Cast,
     ColumnType,
     Condition,
-    Constant,
     Expression,
     Literal,
     Term,
-    TypeName,
     Variable,
     aggregates_of,
     apply_literal,
-    expression_variables,
     map_condition,
     map_expression,
 )
@@ -33,15 +31,10 @@ from datalog.sql.views.source import Problems, near
 
 
 class Variables(Struct):
-    """Makes a block's variables, named after their columns, and knows their types and which have a number.
-
-    Attributes:
-        mixed: those that are columns of a union within, which has numbers of several types there.
-    """
+    """Makes a block's variables, named after their columns, and knows their types and which have a number."""
 
     types: dict[Variable, ColumnType] = field(default_factory=dict)
     numbered: set[Variable] = field(default_factory=set)
-    mixed: set[Variable] = field(default_factory=set)
     _taken: set[str] = field(default_factory=set)
 
     def fresh(self, column: str, column_type: ColumnType) -> Variable:
@@ -75,10 +68,12 @@ class Source(Struct, frozen=True):
     Attributes:
         alias: the parts of the name by which its columns are qualified, the last one first.
         columns: its columns' names with what they are, in order.
+        types: their types, where these are not those of what they are; none, or one a column.
     """
 
     alias: tuple[str, ...]
     columns: tuple[tuple[str, Expression], ...]
+    types: tuple[ColumnType | None, ...] = ()
 
     def fits(self, qualifier: Sequence[str]) -> bool:
         """Whether `qualifier`, its last part first, means this source."""
@@ -88,33 +83,6 @@ class Source(Struct, frozen=True):
     def named(self, name: str) -> list[Expression]:
         """The columns of that name; Spark ignores case."""
         return [what for column, what in self.columns if column.casefold() == name.casefold()]
-
-
-_NARROW = 18
-"""Sums and products of decimals of so many digits have room for all of theirs."""
-
-
-def has_other_digits(
-    node: exp.Expr, sides: Sequence[Expression], scope: Scope, variables: Variables, problems: Problems
-) -> bool:
-    """Whether the digits of some arithmetic depend on columns that stand for values of other types than they have.
-
-    They are constants of a query within, or come from a union of several types. That matters to the digits of
-    quotients, where decimals are wide, and to how large whole numbers can be.
-    """
-    kinds = [kind for side in sides if (kind := variables.type_of(side)) is not None]
-    wide = any(one.name is TypeName.DECIMAL and (one.precision or _NARROW + 1) > _NARROW for one in kinds)
-    by_digits = wide or isinstance(node, exp.Div)
-    if not by_digits and not any(one.name.is_integer for one in kinds):
-        return False
-    plain = node.walk(prune=lambda one: isinstance(one, exp.Cast))
-    values = [scope.resolve(one, problems) for one in plain if isinstance(one, exp.Column)]
-    if any(not variables.mixed.isdisjoint(expression_variables([one])) for one in values):
-        return True
-    numbers = (one.value for one in values if isinstance(one, Constant))
-    return by_digits and any(
-        isinstance(number, int | Decimal) and not isinstance(number, bool) for number in numbers
-    )
 
 
 class Scope(Struct, frozen=True):
@@ -155,6 +123,24 @@ class Scope(Struct, frozen=True):
         if not found and self.around is not None and self.around.knows(name):
             return self.around.resolve(column, problems)
         return self._only(found, column, name, problems)
+
+    def typed(self, column: exp.Column, problems: Problems) -> Expression:
+        """The same as part of an expression, whose type depends on the column's: a null's, or a narrower number's.
+
+        Raises:
+            UnreadableError: DL101, DL403 or DL404.
+        """
+        what = self.resolve(column, problems)
+        kind = self.kind_of(what, column.name)
+        return what if kind is None else Cast(what, kind, problems.source.span_of(column))
+
+    def kind_of(self, what: Expression, name: str) -> ColumnType | None:
+        """The type of the column of that name that something is, if it is not that of what it is."""
+        sources = (source for scope in self.outwards() for source in scope.sources)
+        places = ((c, t) for one in sources for c, t in zip(one.columns, one.types, strict=False))
+        found = [(c.casefold() == name.casefold(), t) for (c, its), t in places if its == what and t]
+        named = [t for is_named, t in found if is_named] or [t for _, t in found]
+        return united_type(named) if named else None
 
     def outwards(self) -> Iterator[Scope]:
         """It and those around it, the innermost first."""
@@ -298,11 +284,13 @@ class Query(Struct, frozen=True):
         columns: the names of its columns.
         drafts: the blocks whose rows are added up.
         distinct: whether equal rows then stand once.
+        types: those of its columns, as Spark has them; None of what is always null.
     """
 
     columns: tuple[str, ...]
     drafts: tuple[Draft, ...]
     distinct: bool = False
+    types: tuple[ColumnType | None, ...] = ()
 
     @property
     def reads(self) -> frozenset[str]:

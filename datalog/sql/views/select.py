@@ -10,6 +10,7 @@ from sqlglot import exp
 from datalog.copies import replace
 from datalog.diagnostics import Code
 from datalog.model import (
+    ColumnType,
     Compared,
     Comparison,
     Condition,
@@ -30,8 +31,9 @@ from datalog.sql.views.expressions import Reader
 from datalog.sql.views.joins import Piece
 from datalog.sql.views.limits import chain
 from datalog.sql.views.moments import is_moment
-from datalog.sql.views.scope import Draft, Query, Variables
+from datalog.sql.views.scope import Draft, Query, Scope, Variables
 from datalog.sql.views.source import Problems, UnreadableError
+from datalog.sql.views.statement import column_type
 
 _LOOK_ALIKE = (TypeName.FLOAT, TypeName.DOUBLE)
 
@@ -107,7 +109,9 @@ def select_query(select: exp.Select, pieces: Sequence[Piece], reader: Reader) ->
         raise apart
     made = [_draft(select, piece, reader, grouped=grouped) for piece in pieces]
     drafts = tuple(draft for draft, _ in made)
-    return Query(made[0][1], drafts, _is_distinct(select, pieces, drafts, reader.problems))
+    is_distinct, items = _is_distinct(select, pieces, drafts, reader.problems), made[0][1]
+    types = tuple(_type_of(item, pieces[0].scope, reader.variables) for item in items)
+    return Query(_names(items), drafts, is_distinct, types)
 
 
 def _grouped_apart(select: exp.Select, pieces: Sequence[Piece], reader: Reader) -> GroupedUnionError:
@@ -127,7 +131,7 @@ def _grouped_apart(select: exp.Select, pieces: Sequence[Piece], reader: Reader) 
     except UnreadableError:
         del reader.problems.found[before:]
         return GroupedUnionError((), ())
-    return GroupedUnionError(made[0][1], tuple(draft for draft, _ in made))
+    return GroupedUnionError(_names(made[0][1]), tuple(draft for draft, _ in made))
 
 
 def is_grouped(select: exp.Select) -> bool:
@@ -165,10 +169,8 @@ def _is_distinct(
     return True
 
 
-def _draft(
-    select: exp.Select, piece: Piece, reader: Reader, *, grouped: bool
-) -> tuple[Draft, tuple[str, ...]]:
-    """The block of one alternative of FROM, and the names of its columns."""
+def _draft(select: exp.Select, piece: Piece, reader: Reader, *, grouped: bool) -> tuple[Draft, list[Item]]:
+    """The block of one alternative of FROM, and its columns."""
     below = piece.draft.groups is not None
     if below and grouped:
         raise reader.problems.outside(
@@ -194,12 +196,12 @@ def _draft(
         from datalog.sql.views.joined_groups import grouped_above  # noqa: PLC0415 - it reads conditions as this does
 
         draft = grouped_above(piece.draft, outputs, tests, reader.variables)
-        return draft, tuple(name for name, _, _ in items)
+        return draft, items
     if below:
         draft = replace(piece.draft, outputs=outputs, having=(*piece.draft.having, *conjuncts(tests)))
-        return draft, tuple(name for name, _, _ in items)
+        return draft, items
     draft = replace(piece.draft, outputs=outputs, groups=groups, having=tuple(conjuncts(having)))
-    return with_conditions(draft, tests, reader.variables), tuple(name for name, _, _ in items)
+    return with_conditions(draft, tests, reader.variables), items
 
 
 Item = tuple[str, Expression, exp.Expr]
@@ -226,6 +228,21 @@ def items_of(select: exp.Select, reader: Reader) -> tuple[list[Item], dict[str, 
         if isinstance(node, exp.Alias):
             aliases.setdefault(node.alias.casefold(), read)
     return items, aliases
+
+
+def _names(items: Sequence[Item]) -> tuple[str, ...]:
+    return tuple(name for name, _, _ in items)
+
+
+def _type_of(item: Item, scope: Scope, variables: Variables) -> ColumnType | None:
+    """The type of a column of a select list: of one that is a source's as it is, that one's; of a cast what it says."""
+    name, what, node = item
+    inside = (node.this if isinstance(node, exp.Alias) else node).unnest()
+    if isinstance(inside, exp.Cast):
+        return column_type(inside.to) or variables.type_of(what)
+    is_column = isinstance(inside, exp.Column | exp.Star)
+    own = name if not isinstance(inside, exp.Column) or isinstance(inside.this, exp.Star) else inside.name
+    return (scope.kind_of(what, own) if is_column else None) or variables.type_of(what)
 
 
 def _star(node: exp.Expr, reader: Reader) -> list[Item]:
