@@ -30,6 +30,7 @@ from datalog.model import (
     Program,
     Rule,
     Semantics,
+    TypeName,
     ViewDefinition,
     block,
 )
@@ -129,10 +130,16 @@ def _hidden(part: GroupedView) -> GroupedView:
 
 
 def _are_alike(parts: Iterable[GroupedView], relations: Mapping[str, BaseRelation]) -> bool:
-    """Condition 2; a column of nulls alone is like any other, and whole numbers are written alike."""
+    """Condition 2; a column of nulls alone is like any other."""
     each = zip(*(output_types(part, relations) for part in parts), strict=True)
-    same = ([kind for kind in kinds if kind is not None] for kinds in each)
-    return all(len(set(kinds)) <= 1 or all(kind.name.is_integer for kind in kinds) for kinds in same)
+    return all(len({_as_written(kind) for kind in kinds if kind is not None}) <= 1 for kinds in each)
+
+
+def _as_written(kind: ColumnType) -> object:
+    """What types have in common whose equal values are written alike: whole numbers, decimals of as many digits."""
+    if kind.name.is_integer:
+        return "whole"
+    return ("digits", kind.scale) if kind.name is TypeName.DECIMAL and not kind.is_open else kind
 
 
 def _are_written_alike(view: View, part: GroupedView, relations: Mapping[str, BaseRelation]) -> bool:

@@ -120,6 +120,11 @@ WEB: Row = (7, 7, 7, 0)
             {"visit": [(3, "p0"), (3, "p0")]},
             {"visit": [(0, None)]},
         ),
+        (
+            "select day, amount from web union all select day, cast(amount as decimal(12,2)) from shop",
+            {"web": [(900, 3, None, 5)], "shop": [(900, 3, 1, 5)]},
+            {"shop": [(7, 7, 1, 2)]},
+        ),
         ("select day from web union select day from shop", {"web": [(900, 7, 1, 0), (901, 99, 1, 0)]}, {}),
         ("select day from web union select day from shop", {"web": [(900, 7, 1, 0)]}, {"web": [WEB]}),
         (
