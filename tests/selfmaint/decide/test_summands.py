@@ -230,8 +230,12 @@ def test_columns_of_two_types_are_not_added_up() -> None:
     """1 and 1.00 are equal, and written otherwise."""
     tables = "".join(f"create table {name} ({columns});\n" for name, columns in TABLES.items())
     both = "create view v as select day from web union all select {} from shop;"
-    of = [catalog_of(tables + both.format(column)).summands for column in ("amount", "store", "null")]
-    assert [len(found.get("v", ())) for found in of] == [0, 2, 2]
+    columns = ("amount", "store", "null", "cast(amount as double)")
+    of = [catalog_of(tables + both.format(column)).summands for column in columns]
+    assert [len(found.get("v", ())) for found in of] == [2, 2, 2, 2]  # each is cast to the type of both
+    rules = ".decl a(x: int). .decl b(x: {}). v(X) :- a(X). v(X) :- b(X)."
+    of = [catalog_of(rules.format(kind)).summands for kind in ("decimal(9,2)", "bigint")]
+    assert [len(found.get("v", ())) for found in of] == [0, 2]
     above = "create view v as select cast(day as string) as d, count(*) as n from ({}) u group by cast(day as string);"
     texts = [above.format(both[len("create view v as ") : -1].format(c)) for c in ("amount", "store", "null")]
     of = [catalog_of(tables + text).grouped_summands for text in texts]
