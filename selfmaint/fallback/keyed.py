@@ -19,6 +19,7 @@ from datalog.sql.affected import Keyed, Step
 from selfmaint.engine.protocol import D
 from selfmaint.fallback.keyed_rows import KeyedDelta, KeyedRows, NotKnownError
 from selfmaint.fallback.recompute import Recomputing
+from selfmaint.fallback.states import moved
 from selfmaint.maintain import Delta, difference
 from selfmaint.warehouse.catalog import View
 
@@ -43,6 +44,13 @@ def follow(reader: KeyedRows[D], recomputing: Recomputing[D], view: View, how: K
         engine.keep(engine.bags.matching(rows, how.key, keys))
         for rows in (recomputing.evaluated(view, needed), stored)
     )
+    for name in sorted(reader.doubtful.intersection(step.relation for step in how.steps)):
+        _, before = rows_both_times(reader, how, keys)
+        was = engine.keep(engine.bags.matching(recomputing.evaluated(view, before), how.key, keys))
+        other = difference(engine, view, was, old)
+        if engine.count(other.gained) or engine.count(other.lost):
+            why = f"what it has, without the update, does not give the stored rows of {view.shown}"
+            raise moved(reader.known.catalog.relations[name], why, "without a key its rows may have twins")
     return by_keys(reader, view, how, keys, difference(engine, view, new, old))
 
 

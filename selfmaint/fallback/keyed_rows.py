@@ -22,7 +22,7 @@ from selfmaint.engine.protocol import D, Facts
 from selfmaint.fallback.probes import Probe
 from selfmaint.fallback.recompute import read_after
 from selfmaint.fallback.settle import Progress, Readable, require_keys_not_moved
-from selfmaint.fallback.states import is_before, rows_after, rows_of, signs_of_state
+from selfmaint.fallback.states import is_before, is_doubtful, rows_after, rows_of, signs_of_state
 from selfmaint.maintain import Delta
 from selfmaint.sources.protocol import Read
 from selfmaint.warehouse.catalog import BaseRelation
@@ -97,6 +97,13 @@ class KeyedRows(Struct, Generic[D], dict=True):
         self._here: dict[tuple[str, tuple[int, ...]], tuple[D, D]] = {}
         self._whole: dict[str, D] = {}
         self._signs: dict[str, frozenset[str]] = {}
+
+    @property
+    def doubtful(self) -> frozenset[str]:
+        """The relations whose sources may be before the update for all that was read of them."""
+        relations = self.known.catalog.relations
+        doubtful = (n for n, signs in self._signs.items() if is_doubtful(relations[n], signs))
+        return frozenset(doubtful) if self.known.situation.effective else frozenset()
 
     def whole(self, name: str) -> D:
         """All rows of a relation after the update.

@@ -26,6 +26,11 @@ def is_before(signs: frozenset[str]) -> bool:
     return not signs.isdisjoint(_BEFORE)
 
 
+def is_doubtful(relation: BaseRelation, signs: frozenset[str]) -> bool:
+    """Whether a source without a key may be right before the update: rows of it are there, or equal ones."""
+    return relation.is_numbered and not is_before(signs) and "old copies missing" not in signs
+
+
 def signs_of_state(known: Knowledge[D], relation: BaseRelation, asked: Sequence[Atom] = ()) -> frozenset[str]:
     """What the rows that a source gave (`Version.FOUND`) say of its state, in words.
 
@@ -46,6 +51,9 @@ def signs_of_state(known: Knowledge[D], relation: BaseRelation, asked: Sequence[
         add("old rows there", gone, row)
         add("old rows missing", gone, Negation((row,)))
         old = (Negation((gone,)),)
+        if relation.is_numbered:  # the numbers of deleted rows are no source's
+            copy = Atom(row.predicate, (*row.terms[:-1], Variable("Copy")))
+            add("old copies missing", gone, Negation((copy,)))
     if relation.name in known.situation.inserted:
         new = row_atom(relation, Version.INSERTED)
         add("new rows missing", new, Negation((row,)))
