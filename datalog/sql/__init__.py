@@ -1,5 +1,7 @@
 """Rules as Spark SQL: trees of sqlglot, made of rules in the shape of a query, and the one place that prints them."""
 
+import logging
+
 from datalog.errors import EmissionError
 from datalog.sql.definitions import select, select_above, select_table, select_view
 from datalog.sql.merge import (
@@ -18,6 +20,9 @@ from datalog.sql.merge import (
 from datalog.sql.tables import Query, Table, read_set, stands_alone
 from datalog.sql.text import bound_text, text
 from datalog.sql.unions import union_all
+
+# What sqlglot has to say of trees that are only compared is not printed, unless a program logs.
+logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 
 __all__ = [
     "EmissionError",

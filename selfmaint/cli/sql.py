@@ -15,6 +15,7 @@ from datalog.model import OpaqueView, Predicate, Program
 from datalog.sql import Table, select_view, text
 from datalog.syntax import show
 from selfmaint.api.file.warehouse_file import read_warehouse_file
+from selfmaint.api.following.moved import dated
 from selfmaint.api.printing.printed import Statement, one_line
 from selfmaint.api.printing.statements import any_change, printed
 from selfmaint.cli.options import BUDGET, EFFECTIVE, FORMAT, WAREHOUSE, option, repeatable, switch
@@ -56,7 +57,7 @@ def sql(given: Namespace) -> int:
         file = read_warehouse_file(given.warehouse)
         require_known([view], [v.name for v in file.catalog.views], "view")
         print_warnings(file.catalog.warnings_of([view]), format_)
-        if file.catalog.clock is not None:
+        if file.catalog.clock is not None and view in dated(file.catalog):
             print_note(format_, file.catalog.clock.note)
         chosen = file.catalog.view(view)
         known = file.known(given.effective)

@@ -121,7 +121,7 @@ def of_contents(catalog: Catalog, store: OpenStore | None) -> Catalog:
     moment = store.moment()
     if moment is None:
         names = ", ".join(f"`{name}`" for name in dated(catalog))
-        message = f"the store does not say of which date and time the rows of {names} are"
+        message = f"the store has no rows of {names} yet, or does not say of which date and time they are"
         views = " ".join(f"--view {name}" for name in dated(catalog))
         raise input_error(Code.MISSING_CONTENTS, message, f"`selfmaint import WAREHOUSE.toml {views}`")
     # Another day's definitions are made only where they say something else.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import subprocess
+import sys
 from decimal import Decimal
 
 import pytest
@@ -479,3 +481,9 @@ def test_wrong_number_of_columns_is_refused() -> None:
         select(parse_program("v(X) :- t(X)."), V, NULLABLE, columns=["a", "b"])
     with pytest.raises(EmissionError):
         union_all([])
+
+
+def test_what_sqlglot_says_is_not_printed_where_nothing_is_logged() -> None:
+    code = 'import sqlglot, datalog.sql; sqlglot.parse_one("select sort_array(a)", read="spark").sql()'
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stderr == ""
