@@ -157,13 +157,14 @@ def finer(random: Random) -> str:
     by = random.choice(
         ["rollup(b, c)", "cube(b, c)", "grouping sets ((b), (c))", "grouping sets ((b, c), ())"]
     )
+    level = random.choice(["", ", grouping(b) as w", ", grouping(c) * 2 + grouping(b) as w"])
     there = " having count(*) > 0"  # Spark has no row of all rows where there is none
     having = random.choice([there, f"{there} and {other} > 1", " having count(*) > 1"])
     rolled = f"select b, {distinct} as x, {one} as y from {source} group by rollup(b){there}"
     inside = "with t as (select b, c, a from r where a > 1) select g, n from"
     sides = f"select b as g, {one} as n from t group by b union all select null as g, {one} as n from t"
     options = [
-        f"select b as g, c as h, {one} as n, {other} as m from {source} group by {by}{having}",
+        f"select b as g, c as h{level}, {one} as n, {other} as m from {source} group by {by}{having}",
         f"select b as g, {distinct} as n, {one} as m from {source} group by b{having}",
         f"select {distinct} as n, {one} as m, {other} as k from {source}",
         f"select max(x) as x from ({rolled}) as t",

@@ -175,7 +175,7 @@ class _Levels:
             return parsed(self._together(node))
         if node.sql() in self.groups:
             return exp.column(self.groups[node.sql()])
-        if isinstance(node, exp.Column | exp.AggFunc | exp.Anonymous):
+        if isinstance(node, exp.Column | exp.AggFunc | exp.Anonymous) and not isinstance(node, exp.Grouping):
             raise NoSplitError
         return with_parts(node, self._changed)
 
