@@ -25,7 +25,7 @@ from selfmaint.store.delta import delta_table, is_delta_table, require_package, 
 from selfmaint.store.delta_commits import Mark, ahead, conflict, is_half_done, put_back, recover
 from selfmaint.store.delta_journal import DeltaJournal, Entry, failures
 from selfmaint.store.place import DeltaPlace
-from selfmaint.store.stored_tables import Commit, Rewritten, TableFiles
+from selfmaint.store.stored_tables import Commit, Rewritten, TableFiles, require_same_tables
 
 _RESERVED = frozenset({"_change_type", "_commit_version", "_commit_timestamp"})
 """Columns of the change data feed."""
@@ -99,9 +99,7 @@ class DeltaTables:
     def undo(self, version: int, said: Commit) -> int:
         """See `Store`: each table is restored, which writes no rows."""
         before, old = self.catalog.last(), self.catalog.at(version)
-        if old.versions.keys() != before.versions.keys():
-            message = f"other tables than now made up the store at snapshot {version}"
-            raise input_error(Code.LAKE, message, "`selfmaint import` brings views in")
+        require_same_tables(version, old.versions.keys(), before.versions.keys())
         if version < before.oldest:
             raise input_error(
                 Code.LAKE, f"snapshot {version} is let go of", "`selfmaint history` lists the others"

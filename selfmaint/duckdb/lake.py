@@ -39,7 +39,7 @@ from selfmaint.engine.column_types import is_floating, is_integer
 from selfmaint.errors import LONGEST_LINE, Code, InputError, first_line, input_error
 from selfmaint.store.lake_catalog import HELPERS, LakeCatalog
 from selfmaint.store.place import LakePlace
-from selfmaint.store.stored_tables import Commit, TableFiles
+from selfmaint.store.stored_tables import Commit, TableFiles, require_same_tables
 
 # ruff: noqa: S608 - names are quoted, values are bound
 _RESERVED = frozenset({"rowid", "file_row_number"})
@@ -354,9 +354,7 @@ def _undone(lake: Lake, version: int, said: Commit) -> int:
         InputError: SM405; SM408 a table was made since, or has other columns.
     """
     catalog, now = lake.catalog, lake.catalog.newest()
-    if catalog.tables(version) != catalog.tables(now):
-        message = f"other tables than now made up the lake at snapshot {version}"
-        raise input_error(Code.LAKE, message, "`selfmaint import` brings views in")
+    require_same_tables(version, catalog.tables(version), catalog.tables(now))
     changes, sizes = {}, {}
     for name in sorted(catalog.tables(now)):
         before, after = (catalog.table(name, v) for v in (version, now))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Generic, Protocol
@@ -13,6 +14,7 @@ from msgspec.structs import asdict
 
 from datalog.copies import replace
 from selfmaint.engine.protocol import D
+from selfmaint.errors import Code, input_error
 from selfmaint.store.log_position import LogPosition
 
 if TYPE_CHECKING:
@@ -23,6 +25,24 @@ ROWS = "rows:"
 
 _SHOWN_DIGEST = 12
 """How much of a digest is shown."""
+
+
+def require_same_tables(version: int, before: AbstractSet[str], now: AbstractSet[str]) -> None:
+    """Refuses to go back to a snapshot at which there were other tables.
+
+    Raises:
+        InputError: SM408.
+    """
+    if before == now:
+        return
+    sides = ((now - before, "not there yet"), (before - now, "there still"))
+    said = "; ".join(f"{', '.join(f'`{n}`' for n in sorted(names))}: {how}" for names, how in sides if names)
+    raise input_error(
+        Code.LAKE,
+        f"other tables than now made up the store at snapshot {version}: {said}",
+        "go back no further than to where these came or went (`selfmaint history`); "
+        "`selfmaint import` brings views in anew, from sources as they are",
+    )
 
 
 class Commit(Struct, frozen=True):
