@@ -92,6 +92,10 @@ OPTIONS = (
 )
 
 
+_MOST_NAMED = 10
+"""The names of so many views are written out below the table that has them."""
+
+
 class _Result(Struct, frozen=True):
     """What was done, without any data."""
 
@@ -228,7 +232,9 @@ def _print_result(result: _Result, format_: Format) -> None:
     if result.dry_run:
         print_text("dry run: nothing was written")
     elif result.written:
-        print_text(cell("written: " + ", ".join(entry.name for entry in result.written)))
+        names = [entry.name for entry in result.written]
+        many = f"{len(names)} views, as above"
+        print_text(cell(f"written: {', '.join(names) if len(names) <= _MOST_NAMED else many}"))
         _print_rewritten([entry.rewritten for entry in result.written if entry.rewritten is not None])
     elif result.snapshot is not None:
         print_text(f"no view changed; snapshot {result.snapshot} says that the update was there")

@@ -102,11 +102,9 @@ def print_briefly(warnings: Sequence[Diagnostic], format_: Format, *, kept_too: 
         warnings = [one for one in warnings if one not in passed]
         sys.stderr.write(f"note: {len(passed)} statements that define no view and no table (DL407)\n")
     kept = [one for one in warnings if one.code is Code.SQL_UNSUPPORTED]
-    if format_ is Format.JSON or not kept:
-        print_warnings(warnings, format_)
-        return
-    print_warnings([one for one in warnings if one not in kept], format_)
-    if kept_too:
+    is_said = format_ is Format.JSON and kept_too
+    print_warnings([one for one in warnings if is_said or one not in kept], format_)
+    if kept and kept_too and not is_said:
         sys.stderr.write(f"note: {kept_as_text(len(kept))}; `selfmaint audit` says where and why (DL402)\n")
 
 
