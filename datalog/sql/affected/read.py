@@ -169,11 +169,11 @@ class _Reading(Struct, dict=True):
         is_grouped = tree.args.get("group") is not None or tree.args.get("having") is not None
         if is_grouped or making.has_aggregates([*items, *chosen]):
             groups, sets = self._groups(tree, scope, items, aliases, ctes)
-            has_windows = any(
-                one.find(exp.Window) for one in items
-            )  # Spark adds up the select list's columns then
-            inside = above if has_windows else replace(above, added_up=scope)
-            having = self._tests(tree, "having", inside, ctes, plan)
+            # What HAVING adds up are rows; beside windows Spark takes it for columns of the select list.
+            is_plain = not any(one.find(exp.Window) for one in items)
+            having = self._tests(
+                tree, "having", replace(above, added_up=scope if is_plain else None), ctes, plan
+            )
             plan, over = making.grouped(plan, groups, sets, [*items, *chosen, *having])
             items, chosen = over[: len(items)], over[len(items) : len(items) + len(chosen)]
             plan = making.filtered(plan, over[len(items) + len(chosen) :])

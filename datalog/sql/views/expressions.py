@@ -10,6 +10,7 @@ from decimal import Decimal
 from msgspec import Struct
 from sqlglot import exp
 
+from datalog.analysis.expression_types import settled
 from datalog.analysis.types import common_type, constant_type
 from datalog.copies import replace
 from datalog.diagnostics import Code
@@ -99,8 +100,7 @@ _CALLS: Mapping[type[exp.Expr], str] = {
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,6})?|\d{4}-\d\d-\d\d")
 _DECIMAL = re.compile(r"-?\d+(\.\d+)?")
-_DATE = ColumnType(TypeName.DATE)
-_TIMES = (ColumnType(TypeName.TIMESTAMP), ColumnType(TypeName.TIMESTAMP_NTZ))
+_DATE, *_TIMES = map(ColumnType, (TypeName.DATE, TypeName.TIMESTAMP, TypeName.TIMESTAMP_NTZ))
 
 
 class Reader(Struct, frozen=True):
@@ -149,7 +149,7 @@ class Reader(Struct, frozen=True):
             return self.scope.typed(inside, self.problems)
         found = self.expression(inside)
         if isinstance(inside, exp.Cast) and isinstance(found, Constant):
-            kind = column_type(inside.to) or ANY
+            kind = settled(column_type(inside.to) or ANY)
             return found if kind.is_open or kind == self.variables.type_of(found) else Cast(found, kind)
         return found
 
@@ -224,9 +224,9 @@ class Reader(Struct, frozen=True):
     def _days(self, node: exp.Expr, left: Expression, right: Expression) -> Expression | None:
         """What is added to a date: a number of days written out."""
         is_of_date = family(self.variables.type_of(left)) == "date" and isinstance(node, exp.Add | exp.Sub)
-        if not (is_of_date and isinstance(right, Constant) and type(right.value) is int):
-            return None
-        return right if isinstance(node, exp.Add) else replace(right, value=-right.value)
+        if is_of_date and isinstance(right, Constant) and type(right.value) is int:
+            return right if isinstance(node, exp.Add) else replace(right, value=-right.value)
+        return None
 
     def _later(self, node: exp.Expr, interval: exp.Interval) -> Expression:
         """A date so many days or months later or earlier."""

@@ -351,22 +351,12 @@ class QueryReader(Struct, frozen=True):
     ) -> list[Piece]:
         names = self._named(tree, query.columns, columns)
         qualifier = (alias,) if isinstance(alias, str) else alias or ()
-        return [
-            Piece(
-                replace(draft, outputs=()),
-                Scope(
-                    (
-                        Source(
-                            qualifier,
-                            tuple(zip(names, draft.outputs, strict=True)),
-                            self._types(query, draft),
-                        ),
-                    )
-                ),
-                distinct=query.distinct,
-            )
-            for draft in query.drafts
-        ]
+        found = []
+        for draft in query.drafts:
+            pairs = tuple(zip(names, draft.outputs, strict=True))
+            scope = Scope((Source(qualifier, pairs, self._types(query, draft)),))
+            found.append(Piece(replace(draft, outputs=()), scope, distinct=query.distinct))
+        return found
 
     def _types(self, query: Query, draft: Draft) -> tuple[ColumnType | None, ...]:
         """The types of the query's columns that are not those of what they are in one of its blocks.
@@ -376,11 +366,10 @@ class QueryReader(Struct, frozen=True):
         found = list[ColumnType | None]()
         for output, kind in zip(draft.outputs, query.types, strict=True):
             own = self.variables.type_of(output)
-            is_known = kind is not None and not kind.is_open
-            is_number = is_known and kind is not None and kind.family == "number"
-            is_written = isinstance(output, Constant) and is_number
-            is_other = own is None or (is_number and own != kind and not own.is_open)
-            found.append(kind if is_known and (is_written or is_other) else None)
+            is_number = kind is not None and kind.family == "number"
+            is_other = isinstance(output, Constant) or (own is not None and own != kind and not own.is_open)
+            matters = own is None or (is_number and is_other)
+            found.append(kind if kind is not None and not kind.is_open and matters else None)
         return tuple(found)
 
     def _named(self, tree: exp.Expr, own: tuple[str, ...], given: list[str]) -> tuple[str, ...]:

@@ -7,9 +7,11 @@ from collections.abc import Iterable, Sequence
 
 from sqlglot import exp
 
+from datalog.analysis.expression_types import settled
 from datalog.copies import replace
 from datalog.diagnostics import Code
 from datalog.model import (
+    ANY,
     ColumnType,
     Compared,
     Comparison,
@@ -238,8 +240,8 @@ def _type_of(item: Item, scope: Scope, variables: Variables) -> ColumnType | Non
     """The type of a column of a select list: of one that is a source's as it is, that one's; of a cast what it says."""
     name, what, node = item
     inside = (node.this if isinstance(node, exp.Alias) else node).unnest()
-    if isinstance(inside, exp.Cast):
-        return column_type(inside.to) or variables.type_of(what)
+    if isinstance(inside, exp.Cast) and isinstance(what, Constant):
+        return settled(column_type(inside.to) or ANY)
     is_column = isinstance(inside, exp.Column | exp.Star)
     own = name if not isinstance(inside, exp.Column) or isinstance(inside.this, exp.Star) else inside.name
     return (scope.kind_of(what, own) if is_column else None) or variables.type_of(what)
