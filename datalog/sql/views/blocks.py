@@ -54,14 +54,17 @@ def _with_anonymous(draft: Draft) -> Draft:
 
 
 def of_one_type(
-    drafts: Sequence[Draft], type_of: Callable[[Expression], ColumnType | None]
+    drafts: Sequence[Draft],
+    types: Sequence[ColumnType | None],
+    type_of: Callable[[Expression], ColumnType | None],
 ) -> tuple[Draft, ...]:
-    """The drafts of a union, whose numbers are cast to the type that its columns have where they are another.
+    """The drafts of a union, whose numbers are cast to the types that its columns have where they are of another.
 
     Whole numbers of two types, and decimals with as many digits behind the point, are written alike; what is computed
     with them is so with columns of the union's types (`Scope.typed`).
     """
-    columns = [_of_one_type(its, type_of) for its in zip(*(draft.outputs for draft in drafts), strict=True)]
+    each = zip(*(draft.outputs for draft in drafts), strict=True)
+    columns = [_of_one_type(its, kind, type_of) for its, kind in zip(each, types, strict=True)]
     rows = zip(*columns, strict=True)
     return (
         tuple(replace(draft, outputs=row) for draft, row in zip(drafts, rows, strict=True))
@@ -71,14 +74,15 @@ def of_one_type(
 
 
 def _of_one_type(
-    outputs: Sequence[Expression], type_of: Callable[[Expression], ColumnType | None]
+    outputs: Sequence[Expression],
+    to: ColumnType | None,
+    type_of: Callable[[Expression], ColumnType | None],
 ) -> list[Expression]:
     kinds = [type_of(output) for output in outputs]
     known = [kind for kind in kinds if kind is not None]
-    if any(kind.is_open or kind.family != "number" for kind in known):
+    if to is None or any(kind.is_open or kind.family != "number" for kind in (to, *known)):
         return [*outputs]
-    to = united_type(known)
-    return [
+    found = [
         output
         if kind is None or _is_alike(kind, to)
         else _constant(output, to)
@@ -86,6 +90,11 @@ def _of_one_type(
         else Cast(output, to)
         for output, kind in zip(outputs, kinds, strict=True)
     ]
+    now = united_type([kind for kind in map(type_of, found) if kind is not None])
+    places = [i for i, output in enumerate(found) if isinstance(output, Constant) and kinds[i] is not None]
+    if now != to and places and to.name is TypeName.DECIMAL:
+        found[places[0]] = Cast(found[places[0]], to)  # a number that is written out has fewer digits
+    return found
 
 
 def _constant(one: Constant, to: ColumnType) -> Constant:
@@ -96,9 +105,14 @@ def _constant(one: Constant, to: ColumnType) -> Constant:
         return Constant(float(one.value))
     if to.name is TypeName.DECIMAL and not isinstance(one.value, float):
         value = Decimal(one.value)
-        made = value.quantize(Decimal(1).scaleb(-(to.scale or 0)), context=_EXACTLY)
+        made = with_scale(value, to.scale or 0)
         return Constant(made) if made == value else one
     return one
+
+
+def with_scale(value: Decimal, scale: int) -> Decimal:
+    """A number with so many digits behind the point, rounded if it has more."""
+    return value.quantize(Decimal(1).scaleb(-scale), context=_EXACTLY)
 
 
 def _is_alike(kind: ColumnType, to: ColumnType) -> bool:

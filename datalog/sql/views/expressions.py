@@ -31,6 +31,7 @@ from datalog.model import (
     WallClock,
     takes,
 )
+from datalog.sql.views.blocks import with_scale
 from datalog.sql.views.calls import (
     CALLS,
     NAMED,
@@ -224,9 +225,9 @@ class Reader(Struct, frozen=True):
     def _days(self, node: exp.Expr, left: Expression, right: Expression) -> Expression | None:
         """What is added to a date: a number of days written out."""
         is_of_date = family(self.variables.type_of(left)) == "date" and isinstance(node, exp.Add | exp.Sub)
-        if is_of_date and isinstance(right, Constant) and type(right.value) is int:
-            return right if isinstance(node, exp.Add) else replace(right, value=-right.value)
-        return None
+        if not (is_of_date and isinstance(right, Constant) and type(right.value) is int):
+            return None
+        return right if isinstance(node, exp.Add) else replace(right, value=-right.value)
 
     def _later(self, node: exp.Expr, interval: exp.Interval) -> Expression:
         """A date so many days or months later or earlier."""
@@ -382,11 +383,9 @@ def typed_constant(value: Value, to: ColumnType) -> Value:
             return _or_none(WallClock.fromisoformat, text)
         case str() as text, TypeName.DECIMAL if _DECIMAL.fullmatch(text):
             found = Decimal(text)
-            size = constant_type(found)
-            return found if size is not None and common_type(size, to) == to else None
-        case bool(), _:
-            return None
-        case int(), TypeName.INT | TypeName.BIGINT:
+            fits = common_type(constant_type(found) or ANY, to) == to
+            return with_scale(found, to.decimal_size[1]) if fits else None
+        case int(), TypeName.INT | TypeName.BIGINT if not isinstance(value, bool):
             size = constant_type(value)
             return value if size is not None and common_type(size, to) == to else None
         case _:

@@ -153,11 +153,11 @@ class QueryReader(Struct, frozen=True):
             raise self.problems.outside(
                 "DISTINCT on one side of UNION ALL", tree.expression, "make that side a view of its own"
             )
-        drafts = of_one_type((*left.drafts, *right.drafts), self.variables.type_of)
-        if len(drafts) > MOST_BLOCKS:
-            raise self._too_many(tree, len(drafts))
         pairs = zip(left.types, right.types, strict=True)
         types = tuple(united_type([kind for kind in pair if kind]) if any(pair) else None for pair in pairs)
+        drafts = of_one_type((*left.drafts, *right.drafts), types, self.variables.type_of)
+        if len(drafts) > MOST_BLOCKS:
+            raise self._too_many(tree, len(drafts))
         return Query(left.columns, drafts, distinct and not self.dedup, types)
 
     def _intersection(self, tree: exp.Intersect) -> Query:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
 import pytest
 
+from datalog.analysis import united_type
 from datalog.analysis.expression_types import expression_type
 from datalog.diagnostics import Code, ProgramError
 from datalog.model import (
+    ANY,
     ColumnType,
+    Constant,
     Declaration,
     NotToRun,
     Program,
@@ -568,6 +572,27 @@ def test_what_is_computed_with_columns_is_so_with_their_types(query: str, kinds:
         types = {t: ColumnType(TypeName(name)) for t, name in its if isinstance(t, Variable)}
         found.append(str(expression_type(one.outputs[1], types)))
     assert found == kinds
+
+
+@pytest.mark.parametrize(
+    ("query", "kind"),
+    [
+        (f"{CONSTANT} union all select id, 1.5 from q", "decimal(11,1)"),
+        ("select id, cast(3 as bigint) as x from p union all select id, 3.0 from q", "decimal(21,1)"),
+        (f"select id, x as y from ({CONSTANT} union all {SIZED}) u", "decimal(12,2)"),
+        ("select id, cast('3' as decimal(9,4)) as x from p union select id, 3 from q", "decimal(14,4)"),
+        (f"{CONSTANT} union all select id, 5 from q", "int"),
+    ],
+)
+def test_columns_of_a_union_have_its_types_where_numbers_are_written_out(query: str, kind: str) -> None:
+    (view,) = read_sql(f"{MIXED} create view v as {query};").views
+    assert str(united_type([expression_type(one.outputs[1], {}) or ANY for one in view.blocks])) == kind
+
+
+def test_a_decimal_that_is_written_as_text_has_the_digits_of_its_type() -> None:
+    (view,) = read_sql(f"{MIXED} create view v as select id, cast('3' as decimal(9,4)) as x from p;").views
+    assert view.blocks[0].outputs[1] == Constant(Decimal("3.0000"))
+    assert str(view.blocks[0].outputs[1].value) == "3.0000"  # type: ignore[union-attr]
 
 
 def test_constants_beside_single_precision_are_doubles() -> None:
