@@ -17,7 +17,7 @@ from selfmaint.duckdb.file_marks import Mark, mark
 from selfmaint.errors import Code, InputError, input_error
 
 _VALUES = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.InvalidInputException)
-_WIDE = re.compile(r"Overflow in (?:multiplication|addition|subtraction) of DECIMAL\(38")
+_WIDE = re.compile(r"Overflow in (?:multiplication|addition|subtraction) of (?:DECIMAL\(38|INT128)")
 _NOT_HELD = re.compile(f"{NARROW}|{LOST}")
 _LONGEST_LINE = 300
 _MEND = "put the file back from a backup, or store the contents again: in a store by `selfmaint import`"

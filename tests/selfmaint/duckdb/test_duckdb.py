@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from sqlglot import exp
 
+import selfmaint
 from datalog.budget import BudgetSpentError, left, limit
 from datalog.model import ANY, ColumnType, Predicate, TypeName, Value
 from datalog.sql.duckdb import relations as sql
@@ -174,3 +175,25 @@ def test_an_interrupt_while_rows_are_handed_over_is_the_end_of_the_budget(
     for run in (given.stored.database.plain_rows, given.stored.database.rows):
         with pytest.raises(BudgetSpentError, match="looking"), limit(0.05, "looking"):
             run(query, [given.stored.name])
+
+
+def test_decimals_too_long_for_duckdb_are_left_to_spark() -> None:
+    """They are no error of the values: Spark cuts digits behind the point."""
+    rows = pa.table(
+        {
+            "id": pa.array([1], pa.int32()),
+            "x": pa.array([Decimal("1000000000000000.0000")], pa.decimal128(24, 4)),
+            "y": pa.array([Decimal(10) ** 18], pa.decimal128(20, 0)),
+        }
+    )
+    program = """create table q (id int not null primary key, x decimal(24,4) not null, y decimal(20,0) not null);
+        create view c as select id, x, y from q; create view v as select id, x * y / nullif(y, 0) as e from q;"""
+    made = selfmaint.build(
+        program,
+        {"c": rows.slice(0, 0), "v": pa.table({"id": pa.array([], pa.int32()), "e": []})},
+        engine="duckdb",
+    )
+    update = selfmaint.Update.from_frames(made, {"q": rows}, effective=True)
+    with pytest.raises(InputError, match="more digits than DuckDB holds") as refused:
+        made.maintain(update)
+    assert refused.value.diagnostics[0].code is Code.ENGINE_DIFFERS
