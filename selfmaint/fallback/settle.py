@@ -29,7 +29,7 @@ from selfmaint.decide.selftest import DependsRules
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code, SourceError
 from selfmaint.fallback.probes import Probe, next_probes
-from selfmaint.fallback.states import moved, rows_of
+from selfmaint.fallback.states import CLASH, moved, rows_of
 from selfmaint.sources.protocol import Read, Source
 from selfmaint.warehouse.base_relations import shown_rows
 from selfmaint.warehouse.catalog import BaseRelation, View
@@ -245,7 +245,7 @@ def _moved_program(
         for columns in relation.keys:
             terms = tuple(t if i in columns else Variable(f"New{i}") for i, t in enumerate(row.terms))
             its = Atom(Predicate(name, Version.INSERTED), terms)
-            add("it has other rows with the keys of inserted ones", its, row, there, *still)
+            add(CLASH, its, row, there, *still)
         add("inserted rows are not there", row_atom(relation, Version.INSERTED), Negation((row,)))
     if name in situation.deleted:
         add("deleted rows are still there", row_atom(relation, Version.DELETED), row)

@@ -21,6 +21,9 @@ _BEFORE = frozenset({"new rows missing", "old rows there"})
 """Signs of a source that is not in the state after the update."""
 
 
+CLASH = "it has other rows with the keys of inserted ones, and the update does not delete them"
+
+
 def is_before(signs: frozenset[str]) -> bool:
     """Whether signs are of a source that is not in the state after the update."""
     return not signs.isdisjoint(_BEFORE)
@@ -116,7 +119,7 @@ def _require_before(relation: BaseRelation, situation: Situation, signs: frozens
         return
     why = "some rows of the update are in it, and some are not"
     if "a clash" in signs:
-        why = "it has other rows with the keys of inserted ones"
+        why = CLASH
     elif not both:
         why = "the update is not in it, and without a key its rows may have twins"
     raise moved(

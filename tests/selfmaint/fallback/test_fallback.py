@@ -452,7 +452,7 @@ def test_a_source_with_another_row_of_an_inserted_key(engine: MemoryEngine, *, d
     update = Update({"r": frozenset({(1, 7)}), "s": frozenset({(7, 1, 71)})}, gone)
     said = "inserted rows are not there: (y=7, n=1, z=71)"
     if not deleted:
-        said = "it has other rows with the keys of inserted ones: (y=7, n=1, z=70)"
+        said = "keys of inserted ones, and the update does not delete them: (y=7, n=1, z=70)"
     with pytest.raises(SourceError, match=f"SM402.*{re.escape(said)}"):
         here.maintain(update)
 
