@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -119,9 +119,22 @@ def _refused(
     else:
         text = _PLACE.sub("", said).strip()
         message = "DuckDB refuses the query: " + _KIND.sub("", text).replace("\n", " ").rstrip(".")
+        words = _keywords(query, views) if isinstance(failure, duckdb.ParserException) else []
         if _NO_FILE in said:
             hint = "a query reads the views of the warehouse, and no files"
+        elif words:
+            hint = f"words of SQL that are names of views stand in quotes: {', '.join(words)}"
     return QueryError(Diagnostic(code, message, _span(said, query), hint=hint), {SOURCE: query})
+
+
+def _keywords(query: str, views: Iterable[str]) -> list[str]:
+    """The views whose names a query has without quotes, and that are words of DuckDB's SQL, in quotes."""
+    with duckdb.connect() as database:
+        database.execute("SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category <> 'unreserved'")
+        words = {word for (word,) in database.fetchall()}
+    names = (name for name in views if name.casefold() in words)
+    plain = rf'(?<!["\w])({"|".join(map(re.escape, names)) or "(?!)"})(?!["\w])'
+    return [f'"{name}"' for name in dict.fromkeys(re.findall(plain, query, re.IGNORECASE))]
 
 
 def _span(said: str, query: str) -> Span | None:

@@ -474,3 +474,14 @@ def test_without_sql_the_views_are_listed(shop: Shop) -> None:
     assert asked(shop, "--as-of", 3) == [["lines", 4], ["totals", 2], ["regions", 4], ["customers", 3]]
     assert "│ customers │    3 │" in shop.command("query").stdout
     assert run("query", str(shop.folder / "none.toml")).status == 2
+
+
+def test_views_that_are_called_like_words_of_sql_stand_in_quotes(tmp_path: Path) -> None:
+    file = tmp_path / "w.toml"
+    text = "create table t (id int primary key); create view overlaps as select id from t;"
+    file.write_text(f'program_text = "{text}"\n[views.overlaps]\npath = "v.csv"\n', encoding="utf-8")
+    (tmp_path / "v.csv").write_text("id\n1\n", encoding="utf-8")
+    refused = run("query", str(file), "select count(*) from overlaps")
+    assert 'names of views stand in quotes: "overlaps"' in refused.stderr
+    assert run("query", str(file), 'select id from "overlaps"').status == 0
+    assert "quotes" not in run("query", str(file), "select id frm x").stderr
