@@ -44,13 +44,14 @@ def follow(reader: KeyedRows[D], recomputing: Recomputing[D], view: View, how: K
         engine.keep(engine.bags.matching(rows, how.key, keys))
         for rows in (recomputing.evaluated(view, needed), stored)
     )
-    for name in _doubtful(reader, how):
+    if doubtful := _doubtful(reader, how):
         _, before = rows_both_times(reader, how, keys)
         was = engine.keep(engine.bags.matching(recomputing.evaluated(view, before), how.key, keys))
         other = difference(engine, view, was, old)
         if engine.count(other.gained) or engine.count(other.lost):
             why = f"what it has, without the update, does not give the stored rows of {view.shown}"
-            raise moved(reader.known.catalog.relations[name], why, "without a key its rows may have twins")
+            relation = reader.known.catalog.relations[doubtful[0]]
+            raise moved(relation, why, "without a key its rows may have twins")
     return by_keys(reader, view, how, keys, difference(engine, view, new, old))
 
 

@@ -22,6 +22,7 @@ _BEFORE = frozenset({"new rows missing", "old rows there"})
 
 
 CLASH = "it has other rows with the keys of inserted ones, and the update does not delete them"
+"""What is said of a source that has them: it has moved, or the update lacks their deletion."""
 
 
 def is_before(signs: frozenset[str]) -> bool:
