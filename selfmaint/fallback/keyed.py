@@ -12,7 +12,7 @@ see `datalog/sql/affected/choice.py`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from datalog.model import ANY, Predicate, Version
 from datalog.sql.affected import Keyed, Step
@@ -24,8 +24,16 @@ from selfmaint.maintain import Delta, difference
 from selfmaint.warehouse.catalog import View
 
 
-def follow(reader: KeyedRows[D], recomputing: Recomputing[D], view: View, how: Keyed) -> KeyedDelta[D]:
+def follow(
+    reader: KeyedRows[D],
+    recomputing: Recomputing[D],
+    view: View,
+    how: Keyed,
+    gives_one_result: Callable[[], bool] = lambda: True,
+) -> KeyedDelta[D]:
     """A view's change.
+
+    Where its query gives one result, the stored rows tell whether a source without a key has moved.
 
     Raises:
         TooManyKeysError: more keys would be read than are allowed.
@@ -44,7 +52,7 @@ def follow(reader: KeyedRows[D], recomputing: Recomputing[D], view: View, how: K
         engine.keep(engine.bags.matching(rows, how.key, keys))
         for rows in (recomputing.evaluated(view, needed), stored)
     )
-    if doubtful := _doubtful(reader, how):
+    if (doubtful := _doubtful(reader, how)) and gives_one_result():
         _, before = rows_both_times(reader, how, keys)
         was = engine.keep(engine.bags.matching(recomputing.evaluated(view, before), how.key, keys))
         other = difference(engine, view, was, old)

@@ -34,6 +34,7 @@ from datalog.sql.affected import (
     plan_of_text,
 )
 from selfmaint.api.following.how_followed import tables_of
+from selfmaint.api.following.over_views import gives_one_result
 from selfmaint.api.following.recompute import recomputing_of
 from selfmaint.api.platforms.platform import platform_of
 from selfmaint.api.update import Update
@@ -244,7 +245,8 @@ def followed_by_keys(
             types = stored_types(warehouse, view) or (ANY,) * len(view.columns)
             ways.append(partial(add_up, reader, recomputing, view, how.added, types))
         if how.keyed is not None:
-            ways.append(partial(_follow, reader, recomputing, view, (how.keyed, *how.others)))
+            its = (how.keyed, *how.others)
+            ways.append(partial(_follow, reader, recomputing, view, its, partial(_gives_one, catalog, view)))
         if how.differing is not None:
             ways.append(partial(differ, reader, recomputing, view, how.differing))
         found = _first(ways)
@@ -257,9 +259,17 @@ def followed_by_keys(
 
 
 def _follow(
-    reader: KeyedRows[D], recomputing: Recomputing[D], view: View, ways: Sequence[Keyed]
+    reader: KeyedRows[D],
+    recomputing: Recomputing[D],
+    view: View,
+    ways: Sequence[Keyed],
+    gives_one: Callable[[], bool],
 ) -> KeyedDelta[D]:
-    return follow(reader, recomputing, view, fewest_rows(reader, view, ways))
+    return follow(reader, recomputing, view, fewest_rows(reader, view, ways), gives_one)
+
+
+def _gives_one(catalog: Catalog, view: View) -> bool:
+    return not isinstance(view.definition, OpaqueView) or gives_one_result(catalog, view.definition.query)
 
 
 def _first(ways: Sequence[Callable[[], KeyedDelta[D]]]) -> KeyedDelta[D] | str:
