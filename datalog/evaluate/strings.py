@@ -33,7 +33,7 @@ def _sha2(text: str, bits: int) -> str | None:
 
 
 def _initcap(text: str) -> str:
-    return " ".join(f"{word[:1].upper()}{word[1:]}" for word in text.lower().split(" "))
+    return " ".join(f"{word[:1].title()}{word[1:]}" for word in text.lower().split(" "))
 
 
 def _padded(text: str, length: int, padding: str, *, left: bool) -> str:

@@ -1,7 +1,7 @@
 """Scalar functions as Spark has them; where DuckDB's differ for some arguments, these are refused or an error.
 
 Refused: `substring` from a position that is not a positive constant, texts of
-floating-point numbers. An error when they come: `lower` and `upper` of texts that are not ASCII.
+floating-point numbers. An error when they come: `lower` and `upper` of texts with letters of which Spark makes others.
 """
 
 from __future__ import annotations

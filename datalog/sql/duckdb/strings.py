@@ -1,8 +1,7 @@
 """Functions of texts as Spark has them: what DuckDB has of the same value for every text, and what is made of that.
 
 DuckDB counts characters as Spark does, by code points, but for `reverse`. Refused: numbers and separators that are not
-written out. An error when they come: `lower` and `upper` of texts with letters of which the two differ, `initcap` of
-texts that are not ASCII.
+written out. An error when they come: `lower`, `upper` and `initcap` of texts with letters of which the two differ.
 """
 
 from __future__ import annotations
@@ -42,47 +41,37 @@ _BLOCKS = (
     *((0x1F000, 0x1FAFF), (0x20000, 0x3134F)),
 )
 """The scripts of living languages but Georgian, signs and pictures: of these every letter was held against Spark's."""
-_DIFFER = (
-    *(
-        (0x00DF, 0x00DF),
-        (0x0130, 0x0130),
-        (0x0149, 0x0149),
-        (0x019B, 0x019B),
-        (0x01C4, 0x01CC),
-        (0x01F0, 0x01F3),
-    ),
-    *((0x0345, 0x0345), (0x0390, 0x0390), (0x03A3, 0x03A3), (0x03B0, 0x03B0), (0x03F4, 0x03F4)),
-    *((0x0587, 0x0587), (0x1E96, 0x1E9A), (0x1E9E, 0x1E9E), (0x2126, 0x2126), (0x212A, 0x212B)),
-)
+_LOWER, _UPPER = (0x0130, 0x03A3), (0x0149, 0x019B, 0x01F0, 0x0390, 0x03B0, 0x0587, *range(0x1E96, 0x1E9B))
+_TITLE = (0x00DF, *range(0x01C4, 0x01CD), *range(0x01F1, 0x01F4), 0x03F4, 0x1E9E, 0x2126, 0x212A, 0x212B)
+_DIFFER = {"lower": _LOWER, "upper": _UPPER, "initcap": (*_LOWER, *_UPPER, *_TITLE)}
 """Letters among them that become several, or others at the end of a word, or differ from one version to the next."""
 
 
-def _alike() -> str:
+def _alike(others: Sequence[int]) -> str:
     parts: list[tuple[int, int]] = []
-    for low, high in sorted([*_BLOCKS, *_DIFFER]):
-        if (low, high) in _DIFFER:
+    for low, high in sorted([*_BLOCKS, *((other, other) for other in others)]):
+        if low == high:
             first, last = parts.pop()
             parts += [(first, low - 1), (high + 1, last)]
         else:
             parts.append((low, high))
-    return "[" + "".join(f"\\x{{{low:x}}}-\\x{{{high:x}}}" for low, high in parts) + "]*"
+    return "[" + "".join(f"\\x{{{low:x}}}-\\x{{{high:x}}}" for low, high in parts if low <= high) + "]*"
 
 
-ALIKE = _alike()
-"""The pattern of texts of which all letters have the same upper and lower case in Spark and DuckDB."""
+ALIKE = {function: _alike(others) for function, others in _DIFFER.items()}
+"""The patterns of texts of which all letters have the same case in Spark and DuckDB."""
 
 
 def only_alike(function: str, tree: exp.Expr, value: exp.Expr) -> exp.Expr:
-    """A value, or an error where a text has letters of which Spark has other ones."""
-    message = f"`{function}` of a text with letters such as `ß` or `Σ` {OTHERWISE}"
-    test = filled("strlen(:x) <> length(:x) AND NOT regexp_full_match(:x, :alike)", x=tree, alike=ALIKE)
+    """A value, or an error where a text has letters of which Spark makes other ones."""
+    test = filled(
+        "strlen(:x) <> length(:x) AND NOT regexp_full_match(:x, :alike)", x=tree, alike=ALIKE[function]
+    )
+    message = f"`{function}` of a text with letters such as {_SUCH_AS[function]} {OTHERWISE}"
     return unless(test, exp.Literal.string(message), value)
 
 
-def only_ascii(function: str, tree: exp.Expr, value: exp.Expr) -> exp.Expr:
-    """A value, or an error where a text is not ASCII."""
-    message = f"`{function}` of a text that is not ASCII {OTHERWISE}"
-    return unless(filled("strlen(:x) <> length(:x)", x=tree), exp.Literal.string(message), value)
+_SUCH_AS = {"lower": "`Σ` or `İ`", "upper": "`ŉ` or `և`", "initcap": "`ß` or `Σ`"}
 
 
 def _plain(function: str, arguments: Sequence[Typed]) -> exp.Expr:
@@ -165,12 +154,17 @@ def _words(function: str, arguments: Sequence[Typed]) -> exp.Expr:
     (tree,) = texts(arguments)
     capital = "lambda word: upper(substring(word, 1, 1)) || substring(word, 2)"
     made = f"array_to_string(list_transform(string_split(lower(:x), ' '), {capital}), ' ')"
-    return only_ascii(function, tree, filled(made, x=tree))
+    return only_alike(function, tree, filled(made, x=tree))
 
 
-def _cased(function: str, arguments: Sequence[Typed]) -> exp.Expr:
+def _lower(function: str, arguments: Sequence[Typed]) -> exp.Expr:
     (tree,) = texts(arguments)
     return only_alike(function, tree, call(function, tree))
+
+
+def _upper(function: str, arguments: Sequence[Typed]) -> exp.Expr:
+    (tree,) = texts(arguments)
+    return only_alike(function, tree, filled("upper(replace(:x, 'ß', 'SS'))", x=tree))
 
 
 STRINGS_OF: Mapping[str, Callable[[str, Sequence[Typed]], exp.Expr]] = {
@@ -180,7 +174,8 @@ STRINGS_OF: Mapping[str, Callable[[str, Sequence[Typed]], exp.Expr]] = {
     **dict.fromkeys(("ltrim", "rtrim", "trim"), _trim),
     **dict.fromkeys(("repeat", "right"), _numbered),
     **dict.fromkeys(("lpad", "rpad"), _padded),
-    **dict.fromkeys(("lower", "upper"), _cased),
+    "lower": _lower,
+    "upper": _upper,
     "initcap": _words,
     "locate": _place,
     "reverse": _reversed,
