@@ -96,11 +96,7 @@ def insert_rows(target: Table, rows: Table) -> exp.Insert:
     *columns, _flag = rows.columns
     query = exp.Select(expressions=[_column(name, _CHANGES) for name in columns])
     query.set("from_", exp.From(this=rows.tree(_CHANGES)))
-    names = exp.Schema(
-        this=target.tree(target.name[-1]),
-        expressions=[exp.to_identifier(name, quoted=True) for name in columns],
-    )
-    return exp.Insert(this=names, expression=query)
+    return exp.Insert(this=_schema(target, columns), expression=query)
 
 
 def _column(name: str, table: str) -> exp.Column:
@@ -152,7 +148,7 @@ def held_table(held: Table, query: exp.Query) -> exp.Cache:
 
 
 def changes_table(changes: Table, query: exp.Query) -> exp.Create:
-    """The table of the rows that change, each with its new number of copies, and a 0 at the end if there are none."""
+    """The table of the rows that change, each with a 0 at the end if there are none of it afterwards."""
     return exp.Create(this=changes.tree(changes.name[-1]), kind="TABLE", expression=query)
 
 
@@ -171,20 +167,28 @@ def delete_changed(bag: Table, changes: Table) -> exp.Delete:
 
 def insert_copies(bag: Table, changes: Table) -> exp.Insert:
     """Inserts each row that changes as often as it stands afterwards."""
-    *_, copies, there = changes.columns
-    rows = exp.Select(expressions=[_column(name, _CHANGES) for name in bag.columns])
-    rows.set("from_", exp.From(this=changes.tree(_CHANGES)))
+    copies = changes.columns[-2]
+    found = insert_changed(bag, changes)
     numbers = exp.GenerateSeries(start=exp.Literal.number(1), end=_column(copies, _CHANGES))
     alias = exp.TableAlias(
         this=exp.to_identifier("each", quoted=True), columns=[exp.to_identifier("copy", quoted=True)]
     )
-    rows.append("joins", exp.Join(this=exp.Lateral(this=exp.Explode(this=numbers), alias=alias)))
-    rows.set("where", exp.Where(this=exp.EQ(this=_column(there, _CHANGES), expression=exp.Literal.number(1))))
-    names = exp.Schema(
-        this=bag.tree(bag.name[-1]),
-        expressions=[exp.to_identifier(name, quoted=True) for name in bag.columns],
-    )
-    return exp.Insert(this=names, expression=rows)
+    found.expression.append("joins", exp.Join(this=exp.Lateral(this=exp.Explode(this=numbers), alias=alias)))
+    return found
+
+
+def insert_changed(target: Table, changes: Table) -> exp.Insert:
+    """Inserts each row that changes, and is there afterwards, once."""
+    rows = exp.Select(expressions=[_column(name, _CHANGES) for name in target.columns])
+    rows.set("from_", exp.From(this=changes.tree(_CHANGES)))
+    there = _column(changes.columns[-1], _CHANGES)
+    rows.set("where", exp.Where(this=exp.EQ(this=there, expression=exp.Literal.number(1))))
+    return exp.Insert(this=_schema(target, target.columns), expression=rows)
+
+
+def _schema(target: Table, columns: Sequence[str]) -> exp.Schema:
+    names = [exp.to_identifier(name, quoted=True) for name in columns]
+    return exp.Schema(this=target.tree(target.name[-1]), expressions=names)
 
 
 Steps = Iterable[tuple[Predicate, Program | ViewDefinition, tuple[str, ...]]]

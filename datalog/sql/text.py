@@ -56,19 +56,24 @@ def bound_text(query: TextQuery, names: Mapping[str, tuple[str, ...]]) -> str:
     """
     found = query.text
     for read in sorted(query.reads, key=lambda r: r.start, reverse=True):
-        alias = "" if read.alias is None else f" as {_quoted(read.alias)}"
+        alias = "" if read.alias is None else f" as {quoted(read.alias)}"
         found = found[: read.start] + _place(read, names) + alias + found[read.end :]
     return found
 
 
 def _place(read: TextRead, names: Mapping[str, tuple[str, ...]]) -> str:
     if isinstance(read.of, str):
-        return ".".join(map(_quoted, names[read.of]))
+        return ".".join(map(quoted, names[read.of]))
     below = bound_text(read.of, names)
-    columns = f"({', '.join(map(_quoted, read.of.columns))})" if read.of.columns else ""
+    columns = f"({', '.join(map(quoted, read.of.columns))})" if read.of.columns else ""
     # The text may end in a comment: its line ends before the parenthesis.
     return f"(select * from (\n{below}\n) as below{columns})"  # noqa: S608 - a query of the user's own
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """A name in backticks.
+
+    >>> quoted("a`b")
+    '`a``b`'
+    """
     return exp.to_identifier(name, quoted=True).sql("spark")

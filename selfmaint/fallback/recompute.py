@@ -84,7 +84,7 @@ def _obstacle(catalog: Catalog, view: View, given: set[str], anew: set[str]) -> 
 
 def reads(catalog: Catalog, view: View) -> tuple[str, ...]:
     """The base relations and stored views whose rows a view is recomputed from."""
-    program = _program(catalog, view)
+    program = rules_of(catalog, view)
     if program.rules:
         heads = {p.name for p in program.heads}
         used = (p.name for rule in program.rules for p in predicates_of(rule.body))
@@ -98,7 +98,7 @@ def reads(catalog: Catalog, view: View) -> tuple[str, ...]:
             return ()
 
 
-def _program(catalog: Catalog, view: View) -> Program:
+def rules_of(catalog: Catalog, view: View) -> Program:
     """The rules of a view and of the views of rules below; none if it is more than rules."""
     if not catalog.program.rules_for(view.predicate):
         return Program()
@@ -198,7 +198,7 @@ class Recomputing(Struct, Generic[D], dict=True):
         relations = {n: catalog.relations[n] for n in needed if n in catalog.relations}
         not_null = {Predicate(n): frozenset(range(r.arity)) - r.nullable for n, r in relations.items()}
         facts = Facts({Predicate(n): rows for n, rows in needed.items()}, not_null)
-        program = _program(catalog, view)
+        program = rules_of(catalog, view)
         if program.rules:
             rows = engine.evaluate(program, view.predicate, facts, engine.columns(old))
             return engine.keep(engine.like(rows, old))

@@ -101,7 +101,7 @@ class ShownRows(Struct, frozen=True):
         # A row that is said to come, and was there, is one.
         new = (f"{_sql(self.outputs[i][1])} AS v{i}" for i in kept)
         query.add(f" UNION SELECT {', '.join([*new, *self._of_new()])} FROM ").read(COME)
-        query.add(f" WHERE {self._where}) AS both) AS made")
+        query.add(f"{self._where}) AS both) AS made")
         if self.first is not None:
             query.add(f" WHERE {names[self.first.window]} <= {self.first.most}")
         return query.view(tuple(name for name, _ in self.outputs))
@@ -125,13 +125,14 @@ class ShownRows(Struct, frozen=True):
         query.add(f"FROM (SELECT {', '.join(self._of_stored())}, 0 AS side FROM ").read(OLD)
         query.add(f" UNION ALL SELECT {', '.join(self._of_stored())}, 1 AS side FROM ").read(STORED)
         query.add(f" UNION ALL SELECT {', '.join(self._of_new())}, 1 AS side FROM ").read(COME)
-        query.add(f" WHERE {self._where}) AS sides) AS placed) AS ended {f'GROUP BY {by} ' if by else ''}")
+        query.add(f"{self._where}) AS sides) AS placed) AS ended {f'GROUP BY {by} ' if by else ''}")
         query.add(f"HAVING {before} >= {first.most} AND {after} < {first.most}")
         return query.view(("n",))
 
     @property
     def _where(self) -> str:
-        return " AND ".join(f"({_sql(test)})" for test in self.tests) or "TRUE"
+        tests = " AND ".join(f"({_sql(test)})" for test in self.tests)
+        return f" WHERE {tests}" if tests else ""
 
     @property
     def _used(self) -> list[int]:

@@ -162,6 +162,12 @@ def what_is_below(catalog: Catalog, view: View) -> Below | None:
     return _what_is_below(catalog, view)
 
 
+def computed_as(catalog: Catalog, view: View) -> View:
+    """A view that is computed from what is below it, as it is computed: itself, or its query over stored views."""
+    other = None if _as_it_is(catalog, view) is not None else over_stored_views(catalog, view)
+    return view if other is None else other
+
+
 def is_over_views(catalog: Catalog, view: View) -> bool:
     """Whether a view is computed from others, perhaps beside base relations, and has one result."""
     from selfmaint.fallback.recompute import reads  # noqa: PLC0415 - see `_as_it_is`

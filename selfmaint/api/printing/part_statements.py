@@ -25,9 +25,6 @@ from datalog.model import (
 from datalog.rewrite import drop_empty
 from datalog.sql import (
     Table,
-    changes_table,
-    delete_changed,
-    insert_copies,
     read_set,
     select_in_steps,
     select_view,
@@ -37,6 +34,7 @@ from datalog.sql import (
 from selfmaint.api.file.toml_tables import dotted
 from selfmaint.api.printing.group_statements import change_in_steps
 from selfmaint.api.printing.printed import Statement, StatementKind
+from selfmaint.api.printing.table_changes import applied
 from selfmaint.decide.decision import Decision
 from selfmaint.engine.plans import in_one_query
 from selfmaint.maintain import gained, lost, maintenance_program
@@ -78,48 +76,20 @@ def part_changes(
     Raises:
         EmissionError: a name that Spark cannot take.
     """
-    whole = Table(tables[view.predicate].name, view.columns)
     steps = list(_steps(decision, view, situation, tables))
     if not steps:
         return
     made_of = {predicate for predicate, _, _ in steps}
     row = tuple(Variable(f"C{i}") for i in range(len(view.columns)))
     rows = [
-        block("changes", number, [Atom(predicate, row)], [*row, Constant(there), Constant(there)])
+        block("changes", number, [Atom(predicate, row)], [*row, Constant(there)])
         for number, (predicate, there) in enumerate(((_NEW, 1), (_GONE, 0)))
         if predicate in made_of
     ]
-    columns = (*view.columns, "copies", "is_there")
-    held, query = (
-        tables[view.predicate.of(Version.STEP)],
-        select_in_steps(steps, ViewDefinition("changes", columns, tuple(rows)), tables),
-    )
-    about = (
-        f"the rows that `{view.name}` gains, and with 0 those that it loses, if neither the tests nor the queries "
-        "of open groups have rows; drop it at the end"
-    )
-    reads = tuple(sorted(dotted(name) for name in read_set(query)))
-    made = text(changes_table(held, query))
-    yield Statement(StatementKind.CHANGES, f"{view.name}@changes", about, Program(), made, reads)
-    names = tuple(sorted((dotted(whole.name), dotted(held.name))))
-    about = f"the rows that `{view.name}` loses"
-    yield Statement(
-        StatementKind.DELETE,
-        f"{view.name}@delete",
-        about,
-        Program(),
-        text(delete_changed(whole, held)),
-        names,
-    )
-    about = f"the rows that `{view.name}` gains"
-    yield Statement(
-        StatementKind.INSERT,
-        f"{view.name}@insert",
-        about,
-        Program(),
-        text(insert_copies(whole, held)),
-        (dotted(held.name),),
-    )
+    columns = (*view.columns, "is_there")
+    query = select_in_steps(steps, ViewDefinition("changes", columns, tuple(rows)), tables)
+    condition = ", if neither the tests nor the queries of open groups have rows"
+    yield from applied(view, query, tables, condition)
 
 
 def _steps(

@@ -38,6 +38,8 @@ class StatementKind(Enum):
     """Deletes these rows from its table."""
     INSERT = "insert"
     """Inserts them into its table as often as they stand now."""
+    ANEW = "anew"
+    """Computes the table of a view anew from those of others; the last statement of an update."""
 
 
 @dataclass(frozen=True, slots=True)

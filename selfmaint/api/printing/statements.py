@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from datalog.budget import BudgetSpentError, check, limit
-from datalog.containment import containment_mapping
+from datalog.budget import BudgetSpentError, limit
 from datalog.copies import replace
-from datalog.model import Atom, Literal, Predicate, Program, Rule, Version
+from datalog.model import Predicate, Program, Rule, Version
 from datalog.rewrite import drop_unreachable, drop_unused_columns, held_apart, minimised, simplify
 from datalog.rewrite.lookups import Held
 from datalog.sql import Query, Table, held_table, read_set, select, select_table, stands_alone, text
@@ -25,15 +24,18 @@ from datalog.syntax import show
 from selfmaint.api.file.toml_tables import dotted
 from selfmaint.api.following.not_maintained import uncountable
 from selfmaint.api.following.over_views import what_is_below
-from selfmaint.api.following.shown_rows import shown_rows_of
+from selfmaint.api.following.shown_rows import UNSURE, shown_rows_of
 from selfmaint.api.printing.group_statements import (
     bag_statements,
     counted_rows,
     group_statements,
     open_groups,
 )
+from selfmaint.api.printing.implied_tests import without_implied
+from selfmaint.api.printing.over_statements import over_statements
 from selfmaint.api.printing.part_statements import part_changes, part_statements
 from selfmaint.api.printing.printed import Statement, StatementKind, Statements
+from selfmaint.api.printing.shown_statements import UNLIKE, has_like_columns, shown_statements
 from selfmaint.api.printing.unmatched_statements import unmatched_statements
 from selfmaint.decide.anti_joins import UnmatchedRows, anti_join_of
 from selfmaint.decide.decision import Decision
@@ -77,12 +79,15 @@ def tables_of(catalog: Catalog, names: Mapping[str, str]) -> dict[Predicate, Tab
             found[view.predicate] = Table(unused(f"{view.name}_counted"), view.columns, more)
             columns = (*view.columns, "is_there")
             found[view.predicate.of(Version.STEP)] = Table(unused(f"{view.name}_changes"), columns)
+        elif not view.is_decided:
+            columns = (*view.stored_columns, "is_there")
+            found[view.predicate.of(Version.STEP)] = Table(unused(f"{view.name}_changes"), columns)
     for whole, parts in catalog.unions.items():
         for number, (branch, part) in enumerate(parts.items()):
             columns = branch.selection.columns
             found[part.predicate] = Table(unused(f"{whole}_{number}"), columns, catalog.not_null(part))
     for whole in catalog.unions:
-        columns = (*catalog.view(whole).columns, "copies", "is_there")
+        columns = (*catalog.view(whole).columns, "is_there")
         found[Predicate(whole, Version.STEP)] = Table(unused(f"{whole}_changes"), columns)
     for relation in catalog.relations.values():
         not_null = frozenset(range(relation.arity)) - relation.nullable
@@ -146,6 +151,12 @@ def statements(
     catalog = decision.catalog
     if not_printed(catalog, view, situation) is not None:
         return ()
+    if not view.is_decided and (below := what_is_below(catalog, view)):
+        return _with_rows(
+            catalog.apart, tuple(over_statements(catalog, view, below, situation, tables)), tables
+        )
+    if not view.is_decided and (shown := shown_rows_of(catalog, view)):
+        return tuple(shown_statements(view, shown, situation, tables))
     if view.name in catalog.unions:
         found = _of_parts(Decision(catalog.apart, decision.budget_s), view, situation, tables)
         return _with_rows(catalog.apart, tuple(found), tables)
@@ -194,11 +205,12 @@ def not_printed(catalog: Catalog, view: View, situation: Situation) -> str | Non
     limited = next((part for part in parts if not part.is_decided), None)
     if limited is None:
         return UNCOUNTABLE if uncountable(parts, situation) and not view.always_empty else None
-    if below := what_is_below(catalog, view):
-        names = ", ".join(f"`{name}`" for name in (*below.views, *below.told))
-        return f"`check` and `maintain` compute it from {names}, as they tell: that is not printed"
-    if shown_rows_of(catalog, view) is not None:
-        return "`check` and `maintain` compute it from its own rows and the update: that is not printed"
+    if what_is_below(catalog, view) is not None:
+        return None
+    if (shown := shown_rows_of(catalog, view)) is not None:
+        if shown.table.name in situation.deleted and not situation.effective:
+            return UNSURE
+        return None if has_like_columns(view, shown) else UNLIKE
     if view.name in catalog.summands or view.name in catalog.grouped_summands:
         return f"{limited.limitation}: `check` decides each of its queries for itself, which is not printed"
     return f"{limited.limitation}; its deltas cannot be computed from the views alone"
@@ -218,7 +230,7 @@ class _Asked(Struct, frozen=True):
 def _tests(decision: Decision, view: View, situation: Situation) -> Iterator[_Asked]:
     every = decision.depends(view, situation)
     doubts = {rules.goal: _doubts(decision, view, situation, rules.new_facts) for rules in every}
-    needed = _without_implied(every, [not doubts[rules.goal] for rules in every])
+    needed = without_implied(every, [not doubts[rules.goal] for rules in every])
     program = minimised(compact_program(decision.support(situation), needed))
     asked = [rules for rules in needed if program.rules_for(rules.goal)]
     exact = not any(doubts[rules.goal] for rules in asked)
@@ -333,49 +345,6 @@ def _held(view: View, held: Held, known: dict[Predicate, Table]) -> Statement:
 
 def _reads(query: Query) -> tuple[str, ...]:
     return tuple(sorted(dotted(name) for name in read_set(query)))
-
-
-def _without_implied(tests: Sequence[DependsRules], exact: Sequence[bool]) -> tuple[DependsRules, ...]:
-    """The tests without those that others imply, in order.
-
-    Where views group, a J has a test for each choice of what known facts say of its groups, and of what its foreign
-    keys reference. Many of them only ask for more than others.
-
-    Conditions of soundness:
-
-    1. Each rule of a test maps from a rule of the other one: the whole body, negations as written. Where it has a
-       row, the other has one.
-    2. A test whose rows prove a "no" is left out only for another such test.
-
-    The decision itself asks them all: groups may have no room for the rows of the one, and for those of the other.
-    """
-    places = sorted(range(len(tests)), key=lambda i: (_size(tests[i]), i))
-    kept: list[int] = []
-    for i in places:
-        if not any(exact[k] >= exact[i] and _implies(tests[i], tests[k]) for k in kept):
-            kept.append(i)
-    return tuple(tests[i] for i in sorted(kept))
-
-
-def _size(test: DependsRules) -> tuple[int, int]:
-    """What asks for less comes first."""
-    return min(map(len, test.positive)), len(test.negative)
-
-
-def _implies(test: DependsRules, other: DependsRules) -> bool:
-    """Condition 1."""
-    return all(any(_maps(mine, test, its, other) for its in other.positive) for mine in test.positive)
-
-
-def _maps(mine: Sequence[Literal], test: DependsRules, its: Sequence[Literal], other: DependsRules) -> bool:
-    check()
-    if mine[0].predicate != its[0].predicate or not _predicates(its) <= _predicates(mine):  # type: ignore[union-attr]
-        return False
-    return containment_mapping((*its, *other.negative), (*mine, *test.negative)) is not None
-
-
-def _predicates(body: Sequence[Literal]) -> frozenset[Predicate]:
-    return frozenset(literal.predicate for literal in body if isinstance(literal, Atom))
 
 
 def statements_of(

@@ -234,8 +234,6 @@ def on_duckdb(connection: duckdb.DuckDBPyConnection, text: str) -> list[tuple[An
     """A statement in Spark's SQL; one that holds rows makes a table."""
     if text.startswith("CACHE TABLE"):
         text = text.replace("CACHE TABLE", "CREATE OR REPLACE TABLE", 1)
-    if "EXPLODE(SEQUENCE(" in text:  # each row that stays stands once
-        text = text.replace(", LATERAL EXPLODE(SEQUENCE(1, `changes`.`copies`)) AS `each`(`copy`)", "")
     (made,) = sqlglot.transpile(text, read="spark", write="duckdb")
     return connection.execute(made).fetchall()
 

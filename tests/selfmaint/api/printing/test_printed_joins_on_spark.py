@@ -77,8 +77,8 @@ def test_what_is_printed_is_spark_s_sql(interpreting_spark: SparkSession, name: 
         match statement.kind:
             case StatementKind.CHANGES:
                 rows = spark.sql(statement.sql.partition(" AS\n")[2]).collect()
-                left -= Counter(tuple(row)[:-2] for row in rows if not row["is_there"])
-                left += Counter(tuple(row)[:-2] for row in rows if row["is_there"])
+                left -= Counter(tuple(row)[:-1] for row in rows if not row["is_there"])
+                left += Counter(tuple(row)[:-1] for row in rows if row["is_there"])
             case StatementKind.DELETE | StatementKind.INSERT:
                 parser.parsePlan(statement.sql)
             case StatementKind.GAINED:

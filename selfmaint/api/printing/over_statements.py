@@ -1,0 +1,83 @@
+"""What maintains a view that is computed from other stored views, as Spark SQL: its query, over their new rows.
+
+Base relations that stored views copy are read from these. So the statement is run last, when all of them are as
+the update leaves them: the statements of other views read the rows before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from datalog.model import OpaqueView, Predicate, Program, TextQuery, Version
+from datalog.rewrite import drop_unreachable
+from datalog.sql import Query, Table, bound_text, read_set, select, select_view, text
+from datalog.sql.anew import over_steps, overwrite
+from datalog.sql.names import casefolded, unique
+from selfmaint.api.file.toml_tables import dotted
+from selfmaint.api.following.over_views import Below, computed_as
+from selfmaint.api.printing.printed import Statement, StatementKind
+from selfmaint.canonical import after_rules, copied
+from selfmaint.decide.decision import Decision
+from selfmaint.engine.plans import in_one_query
+from selfmaint.fallback.recompute import rules_of
+from selfmaint.warehouse.base_relations import row_atom
+from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.situation import Situation
+
+
+def over_statements(
+    catalog: Catalog, view: View, below: Below, situation: Situation, tables: Mapping[Predicate, Table]
+) -> Iterator[Statement]:
+    """The statement that brings a view's table up to date; none if nothing changes what it reads.
+
+    Raises:
+        EmissionError: a name that Spark cannot take.
+    """
+    if not below.views and not {*situation.inserted, *situation.deleted} & {*below.told}:
+        return
+    taken = casefolded([table.name[-1] for table in tables.values()])
+    steps = {name: Table((unique(name, taken),), catalog.relations[name].columns) for name in below.told}
+    stored = {name: _stored(catalog, name, tables) for name in below.views}
+    told = {table.name[0]: _told(catalog, name, tables) for name, table in steps.items()}
+    given, query = _query(catalog, computed_as(catalog, view), {**steps, **stored})
+    columns = view.stored_columns
+    made = overwrite(tables[view.predicate], columns, over_steps(query, columns, told, given))
+    read = {name for rows in told.values() for name in read_set(rows)} | {t.name for t in stored.values()}
+    copies = copied(catalog.apart)
+    every = [*below.views, *(catalog.whole(one.name) for name in below.told for one in copies[name].stored)]
+    up_to_date = ", ".join(f"`{name}`" for name in dict.fromkeys(every))
+    about = f"computes `{view.name}` anew: run it last, when {up_to_date} and all others are as the update leaves them"
+    reads = tuple(sorted(map(dotted, read)))
+    yield Statement(StatementKind.ANEW, f"{view.name}@anew", about, Program(), made, reads)
+
+
+def _query(catalog: Catalog, view: View, places: Mapping[str, Table]) -> tuple[Sequence[str], str]:
+    """The names of the columns of a view's query, if it does not say them itself, and the query."""
+    if isinstance(view.definition, OpaqueView):
+        query = view.definition.query
+        assert isinstance(query, TextQuery)
+        return query.columns, bound_text(query, {name: table.name for name, table in places.items()})
+    tables = {Predicate(name): table for name, table in places.items()}
+    rules = rules_of(catalog, view)
+    if rules.rules:
+        program = in_one_query(rules, view.predicate)
+        return (), text(select(program, view.predicate, tables, columns=view.stored_columns))
+    definition = view.grouping if view.is_counted else view.definition
+    assert definition is not None
+    return (), text(select_view(definition, tables))
+
+
+def _stored(catalog: Catalog, name: str, tables: Mapping[Predicate, Table]) -> Table:
+    """The table of a view's rows, each as often as it is there."""
+    view = catalog.view(name)
+    return tables[view.predicate.of(Version.BAG) if view.is_counted else view.predicate]
+
+
+def _told(catalog: Catalog, name: str, tables: Mapping[Predicate, Table]) -> Query:
+    """A base relation's rows, as stored views tell them."""
+    decision, nothing = Decision(catalog.apart), Situation()
+    relation = catalog.relations[name]
+    goal = row_atom(relation, Version.AFTER).predicate
+    rules = (*decision.known(nothing), *after_rules(decision.catalog, nothing))
+    program = in_one_query(drop_unreachable(Program(rules), [goal]), goal)
+    return select(program, goal, tables, columns=relation.columns)
