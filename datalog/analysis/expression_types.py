@@ -74,6 +74,8 @@ def expression_type(expression: Expression, variables: Mapping[Variable, ColumnT
             return settled(column_type)
         case Arithmetic(operator, left, right):
             sides = [(side, _operand(side, variables)) for side in (left, right)]
+            known = [one for one in sides if one[1] is not None]
+            sides = known * 2 if len(known) == 1 else sides  # null has the type of the other side
             if operator != "/" and all(kind is not None and _is_whole(kind) for _, kind in sides):
                 return _common(
                     constant_type(side.value) if isinstance(side, Constant) else kind for side, kind in sides
@@ -183,7 +185,7 @@ def _operand(expression: Expression, variables: Mapping[Variable, ColumnType]) -
 
 def _arithmetic(operator: str, left: ColumnType | None, right: ColumnType | None) -> ColumnType | None:
     if left is None or right is None:
-        return left or right
+        return None
     if _is_whole(left) and _is_whole(right):
         return _DOUBLE
     if TypeName.ANY in (left.name, right.name):

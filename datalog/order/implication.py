@@ -13,6 +13,7 @@ Conjunctive Predicates and Queries, 1980 (`!=` over discrete domains).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from itertools import combinations
 
 from msgspec import Struct
@@ -27,6 +28,7 @@ from datalog.model import (
     Operator,
     Term,
     TypeName,
+    Value,
     Variable,
     apply_comparison,
     value_kind,
@@ -221,17 +223,27 @@ def strongest(comparisons: Sequence[Comparison], left: Term, right: Term, types:
     return None
 
 
+def _as_compared(left: Value, right: Value) -> tuple[Value, Value]:
+    if isinstance(left, float) and isinstance(right, int | Decimal):
+        return left, float(right)
+    if isinstance(right, float) and isinstance(left, int | Decimal):
+        return float(left), right
+    return left, right
+
+
 def constants_compare(operator: Operator, left: Constant, right: Constant) -> bool:
-    """Whether a comparison of two constants holds.
+    """Whether a comparison of two constants holds; a double and another number compare as doubles.
 
     >>> constants_compare("<", Constant(1), Constant(2)), constants_compare("!=", Constant(1), Constant("a"))
     (True, True)
+    >>> constants_compare("=", Constant(0.1), Constant(Decimal("0.1")))
+    True
     """
     if left.value is None or right.value is None:
         return False
     if value_kind(left.value) != value_kind(right.value):
         return operator == "!="
-    first, second = point_of(left.value), point_of(right.value)
+    first, second = (point_of(value) for value in _as_compared(left.value, right.value))
     match operator:
         case "=" | "!=":
             return (first == second) == (operator == "=")

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from msgspec import Struct, field
 from sqlglot import exp
 
-from datalog.model import ColumnType, Term, TypeName, Variable
+from datalog.model import ANY, ColumnType, Term, TypeName, Variable
 from datalog.sql.affected.plan import (
     Aggregate,
     Combined,
@@ -249,6 +249,8 @@ class _Making(Struct):
         sides = [self.over(side, around) for side in (plan.left, plan.right)]
         for own, left, right in plan.pairs:
             self.kinds[own] = common([self.kinds[left], self.kinds[right]])
+            if plan.kind != "union" and self.kinds[own] == ANY:  # Spark finds no two of them equal
+                raise UnlikeSparkError(f"{plan.kind.upper()} of columns of nothing but nulls")
         if plan.distinct or plan.kind != "union":
             self._require_alike(plan.columns)
         queries = []

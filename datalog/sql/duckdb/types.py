@@ -47,7 +47,7 @@ _INTEGERS = tuple(name for name in TypeName if name.is_integer)
 TIMES = (TypeName.TIMESTAMP, TypeName.TIMESTAMP_NTZ)
 """The session's zone is UTC: there a clock shows an instant as it is counted."""
 DOUBLE = ColumnType(TypeName.DOUBLE)
-_TEXTS = (TypeName.BOOLEAN, TypeName.DECIMAL, *_INTEGERS)
+_TEXTS = (TypeName.BOOLEAN, *_INTEGERS)
 """Types whose values have one text."""
 _LAST_YEAR = 9999
 OTHERWISE = "is another one in Spark"
@@ -141,7 +141,13 @@ def _common(left: SqlType, right: SqlType) -> SqlType:
         return left
     if left == ANY:
         return right
-    if isinstance(left, str) or isinstance(right, str) or left.family != right.family:
+    if isinstance(left, str) or isinstance(right, str):
+        raise UnlikeSparkError(f"a column of type `{left}` meets one of type `{right}`")
+    if TypeName.DATE in (left.name, right.name):  # a date is a time at its first moment
+        time = next((one for one in (left, right) if one.name in TIMES), None)
+        if time is not None:
+            return time
+    if left.family != right.family:
         raise UnlikeSparkError(f"a column of type `{left}` meets one of type `{right}`")
     if left.name.is_floating or right.name.is_floating:
         return _common_float(left, right)
@@ -231,6 +237,8 @@ def _as_type(tree: exp.Expr, kind: ColumnType, to: ColumnType) -> exp.Expr | Non
             return within_four_digits(
                 tree, cast(cast(tree, _SHOWN) if kind.name is TypeName.TIMESTAMP else tree, to)
             )
+        if kind.name is TypeName.DECIMAL:
+            return _decimal_text(tree, *kind.decimal_size)
         return cast(tree, to) if kind.name in _TEXTS else None
     if to.name is TypeName.DOUBLE:
         return as_double(tree, kind)
@@ -240,6 +248,16 @@ def _as_type(tree: exp.Expr, kind: ColumnType, to: ColumnType) -> exp.Expr | Non
         return cast(tree, to)
     dates = (TypeName.DATE, *TIMES)
     return cast(tree, to) if to.name in dates and kind.name in dates else None
+
+
+def _decimal_text(tree: exp.Expr, precision: int, scale: int) -> exp.Expr:
+    """A decimal's text. Of a type without digits before the point DuckDB writes none: `.50`."""
+    to = ColumnType(TypeName.STRING)
+    if precision > scale:
+        return cast(tree, to)
+    if precision < MAX_PRECISION:
+        return cast(cast(tree, decimal(precision + 1, scale)), to)
+    return filled(r"regexp_replace(CAST(:x AS VARCHAR), '^(-?)\.', '\10.')", x=tree)
 
 
 def within_four_digits(day: exp.Expr, shown: exp.Expr) -> exp.Expr:

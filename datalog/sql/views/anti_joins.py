@@ -184,7 +184,7 @@ def _read(
     (piece, mine), (there, its) = kept, other
     variables, problems = reader.variables, reader.problems
     items, _ = items_of(select, Reader(piece.scope, variables, problems))
-    outputs, names = [what for _, what, _ in items], given or tuple(name for name, _, _ in items)
+    outputs, names = [what for _, what, *_ in items], given or tuple(name for name, *_ in items)
     where = select.args.get("where")
     tests = [*piece.conditions]
     tests += [] if where is None else conditions_of(Reader(piece.scope, variables, problems), where.this)

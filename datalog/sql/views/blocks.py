@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from decimal import Context, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 
 from datalog.analysis import united_type
 from datalog.copies import replace
@@ -22,9 +22,9 @@ from datalog.model import (
     terms_of,
     variables_of,
 )
-from datalog.sql.views.scope import Draft
+from datalog.sql.views.scope import Draft, Query
 
-_EXACTLY = Context(prec=2 * MAX_PRECISION)
+_EXACTLY = Context(prec=2 * MAX_PRECISION, rounding=ROUND_HALF_UP)
 
 
 def named_block(name: str, number: int, draft: Draft) -> Block:
@@ -73,6 +73,24 @@ def of_one_type(
     )
 
 
+def of_its_types(query: Query, type_of: Callable[[Expression], ColumnType | None]) -> Query:
+    """A query that is no union, whose numbers that are written out are cast where their columns are of another type."""
+    if len(query.drafts) != 1:
+        return query
+    (draft,) = query.drafts
+    outputs = (
+        Cast(output, kind)
+        if isinstance(output, Constant) and kind is not None and _is_other(kind, type_of(output))
+        else output
+        for output, kind in zip(draft.outputs, query.types, strict=True)
+    )
+    return replace(query, drafts=(replace(draft, outputs=tuple(outputs)),))
+
+
+def _is_other(kind: ColumnType, own: ColumnType | None) -> bool:
+    return own is not None and kind.family == own.family == "number" and not kind.is_open and kind != own
+
+
 def _of_one_type(
     outputs: Sequence[Expression],
     to: ColumnType | None,
@@ -97,16 +115,16 @@ def _of_one_type(
     return found
 
 
-def _constant(one: Constant, to: ColumnType) -> Constant:
-    """A number as it is of a type, where it is one of it."""
+def _constant(one: Constant, to: ColumnType) -> Expression:
+    """A number as it is of a type; a cast, which fails when it is computed, of one that it cannot hold."""
     if not isinstance(one.value, int | float | Decimal):
         return one
     if to.name is TypeName.DOUBLE:
         return Constant(float(one.value))
     if to.name is TypeName.DECIMAL and not isinstance(one.value, float):
-        value = Decimal(one.value)
-        made = with_scale(value, to.scale or 0)
-        return Constant(made) if made == value else one
+        precision, scale = to.decimal_size
+        made = with_scale(Decimal(one.value), scale)
+        return Constant(made) if abs(made) < Decimal(10) ** (precision - scale) else Cast(one, to)
     return one
 
 

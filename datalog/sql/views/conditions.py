@@ -38,9 +38,10 @@ from datalog.model import (
     WallClock,
     value_kind,
 )
-from datalog.sql.views.expressions import Reader, typed_constant
+from datalog.sql.views.expressions import Reader
 from datalog.sql.views.limits import chain
 from datalog.sql.views.scope import family
+from datalog.sql.views.typed_constants import typed_constant
 
 _OPERATORS: Mapping[type[exp.Expr], Operator] = {
     exp.EQ: "=",

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 from msgspec import Struct
 from sqlglot import exp
 
 from datalog.analysis.expression_types import settled
-from datalog.analysis.types import common_type, constant_type
 from datalog.copies import replace
 from datalog.diagnostics import Code
 from datalog.model import (
@@ -28,10 +25,8 @@ from datalog.model import (
     Minus,
     TypeName,
     Value,
-    WallClock,
     takes,
 )
-from datalog.sql.views.blocks import with_scale
 from datalog.sql.views.calls import (
     CALLS,
     NAMED,
@@ -50,6 +45,7 @@ from datalog.sql.views.moments import is_moment, moment
 from datalog.sql.views.scope import Scope, Variables, family
 from datalog.sql.views.source import Problems
 from datalog.sql.views.statement import column_type
+from datalog.sql.views.typed_constants import typed_constant
 
 _OF_TIME = ("date", "timestamp", "timestamp_ntz")
 _ARITHMETIC: Mapping[type[exp.Expr], ArithmeticOperator] = {
@@ -98,9 +94,6 @@ _CALLS: Mapping[type[exp.Expr], str] = {
     **PARTS,
     **CALLS,
 }
-_DAY = re.compile(r"\d{4}-\d\d-\d\d")
-_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,6})?|\d{4}-\d\d-\d\d")
-_DECIMAL = re.compile(r"-?\d+(\.\d+)?")
 _DATE, *_TIMES = map(ColumnType, (TypeName.DATE, TypeName.TIMESTAMP, TypeName.TIMESTAMP_NTZ))
 
 
@@ -211,7 +204,7 @@ class Reader(Struct, frozen=True):
     def _arithmetic(self, node: exp.Expr) -> Expression:
         if isinstance(node.expression, exp.Interval):
             return self._later(node, node.expression)
-        left, right = self.value(node.this), self.value(node.expression)
+        left, right = self._operand(node.this), self._operand(node.expression)
         days = self._days(node, left, right)
         if days is not None:
             return call("date_add", (left, days), self.problems.source.span_of(node))
@@ -221,6 +214,13 @@ class Reader(Struct, frozen=True):
                 hint = "`datediff(a, b)` is the number of days between; or compare with a constant date"
                 raise self.problems.outside(f"arithmetic on a {found}", tree, hint)
         return Arithmetic(_ARITHMETIC[type(node)], left, right, self.problems.source.span_of(node))
+
+    def _operand(self, node: exp.Expr) -> Expression:
+        """A value in arithmetic, where a whole number that is written out has as many digits as it shows."""
+        found, inside = self.value(node), node.unnest()
+        if isinstance(inside, exp.Cast) and isinstance(found, Constant) and type(found.value) is int:
+            return Cast(found, settled(column_type(inside.to) or ANY))
+        return found
 
     def _days(self, node: exp.Expr, left: Expression, right: Expression) -> Expression | None:
         """What is added to a date: a number of days written out."""
@@ -276,7 +276,7 @@ class Reader(Struct, frozen=True):
                 raise self.problems.outside(f"`{function.value}` of `*`", node, "name one column")
             return Aggregate(function, None, distinct, span)
         inside = replace(self, aggregates=False, scope=self.inner or self.scope)
-        operand = inside.expression(operands[0])
+        operand = inside.value(operands[0])
         kind = family(self.variables.type_of(operand))
         if function in (AggregateFunction.SUM, AggregateFunction.AVG) and kind not in ("number", "any"):
             raise self.problems.error(
@@ -366,34 +366,3 @@ class Reader(Struct, frozen=True):
             branches.append((condition(self, test), self.value(one.args["true"])))
         last = Constant(None) if otherwise is None else self.value(otherwise)
         return Case(tuple(branches), last, self.problems.source.span_of(node))
-
-
-def typed_constant(value: Value, to: ColumnType) -> Value:
-    """A constant of another type, where that loses nothing; else None.
-
-    >>> typed_constant("2024-02-29", ColumnType(TypeName.DATE))
-    datetime.date(2024, 2, 29)
-    """
-    match value, to.name:
-        case str() as text, TypeName.DATE if _DAY.fullmatch(text):
-            return _or_none(dt.date.fromisoformat, text)
-        case str() as text, TypeName.TIMESTAMP if _TIMESTAMP.fullmatch(text):
-            return _or_none(dt.datetime.fromisoformat, text)
-        case str() as text, TypeName.TIMESTAMP_NTZ if _TIMESTAMP.fullmatch(text):
-            return _or_none(WallClock.fromisoformat, text)
-        case str() as text, TypeName.DECIMAL if _DECIMAL.fullmatch(text):
-            found = Decimal(text)
-            fits = common_type(constant_type(found) or ANY, to) == to
-            return with_scale(found, to.decimal_size[1]) if fits else None
-        case int(), TypeName.INT | TypeName.BIGINT if not isinstance(value, bool):
-            size = constant_type(value)
-            return value if size is not None and common_type(size, to) == to else None
-        case _:
-            return None
-
-
-def _or_none(read: Callable[[str], Value], text: str) -> Value:
-    try:
-        return read(text)
-    except ValueError:
-        return None

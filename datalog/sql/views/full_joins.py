@@ -97,10 +97,10 @@ def full_join(
     items, _ = items_of(select, reader.reader.within(both.scope))
     if reader.problems.found:
         return None
-    names = tuple(given_names) or tuple(name for name, _, _ in items)
+    names = tuple(given_names) or tuple(name for name, *_ in items)
     if len(names) < len(items) or len(names) > len({name.casefold() for name in names}):
         raise NotToldError("give each column a name of its own: `... as name`")
-    found = _Reading(reader, view, names, its, [what for _, what, _ in items]).read(list(made))
+    found = _Reading(reader, view, names, its, [what for _, what, *_ in items]).read(list(made))
     return names, found, f"show a key of `{its[0].name}`, and one of `{its[1].name}`"
 
 

@@ -11,11 +11,11 @@ from sqlglot import exp
 
 from datalog.copies import replace
 from datalog.diagnostics import Code
-from datalog.model import Atom, Compared, Condition, Declaration, Expression, Term, Variable
+from datalog.model import Atom, Compared, Condition, Declaration, Term, Variable
 from datalog.sql.views.conditions import condition, conjuncts
 from datalog.sql.views.expressions import Reader
 from datalog.sql.views.outside import JOIN_HINT
-from datalog.sql.views.scope import Draft, Scope, Source
+from datalog.sql.views.scope import Draft, Meaning, Scope, Source, Typed
 from datalog.sql.views.source import Problems, UnreadableError, near
 
 MOST_BLOCKS = 32
@@ -239,25 +239,25 @@ def _require_aliases(left: Scope, right: Scope, join: exp.Join, problems: Proble
 
 def merged_columns(
     left: Scope, right: Scope, join: exp.Join, problems: Problems
-) -> tuple[dict[str, tuple[str, Expression]], list[Condition]]:
+) -> tuple[dict[str, Typed], list[Condition]]:
     """The columns that USING or NATURAL makes one of, the latter as the left side has them; and the equalities."""
     using = [identifier.name for identifier in join.args.get("using") or ()]
     if join.method == "NATURAL":
         theirs = {name.casefold() for name, _ in right.star()}
         using = [name for name, _ in left.star() if name.casefold() in theirs]
-    merged: dict[str, tuple[str, Expression]] = {}
+    merged: dict[str, Typed] = {}
     equal: list[Condition] = []
     for name in using:
-        one = _side(left, name, join, problems)
-        other = _side(right, name, join, problems)
-        merged[name.casefold()] = (name, one)
+        one, kind = _side(left, name, join, problems)
+        other, _ = _side(right, name, join, problems)
+        merged[name.casefold()] = (name, (one, kind))
         equal.append(Compared("=", one, other, problems.source.span_of(join.this)))
     kept = {n: column for n, column in left.merged.items() if n not in merged}
     kept |= {n: column for n, column in right.merged.items() if n not in merged}
     return {**merged, **kept}, equal
 
 
-def _side(scope: Scope, name: str, join: exp.Join, problems: Problems) -> Expression:
+def _side(scope: Scope, name: str, join: exp.Join, problems: Problems) -> Meaning:
     folded = name.casefold()
     if folded in scope.merged:
         return scope.merged[folded][1]
@@ -280,8 +280,9 @@ def _side(scope: Scope, name: str, join: exp.Join, problems: Problems) -> Expres
 
 def renamed(piece: Piece, alias: str, names: Sequence[str]) -> Piece:
     """The piece under an alias, as one source with columns of these names."""
-    pairs = tuple((name, what) for name, (_, what) in zip(names, piece.scope.star(), strict=True))
-    types = tuple(piece.scope.kind_of(what, name) for name, what in piece.scope.star())
+    its = [meaning for _, meaning in piece.scope.typed_star()]
+    pairs = tuple((name, what) for name, (what, _) in zip(names, its, strict=True))
+    types = tuple(kind for _, kind in its)
     return replace(piece, scope=Scope((Source((alias,) if alias else (), pairs, types),)))
 
 

@@ -164,10 +164,10 @@ class _Reading(Struct, frozen=True):
         items, aliases = items_of(select, reader.within(reader.scope, aggregates=is_aggregated))
         named = reader.within(replace(reader.scope, aliases=aliases))
         groups = groups_of(select, items, named) if is_aggregated else None
-        names = self.given_names or tuple(name for name, _, _ in items)
+        names = self.given_names or tuple(name for name, *_ in items)
         if len(names) < len(items) or len(names) > len({name.casefold() for name in names}):
             raise NotToldError("give each column a name of its own: `... as name`")
-        joined = Draft(its.piece.draft.body, tuple(what for _, what, _ in items), groups=groups)
+        joined = Draft(its.piece.draft.body, tuple(what for _, what, *_ in items), groups=groups)
         whats = without_distinct(joined, its.reader.variables, its.reader.relations.declared).outputs
         if not is_aggregated:
             whats = tuple(map_expression(its.referencing, what) for what in whats)

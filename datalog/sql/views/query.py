@@ -174,7 +174,7 @@ class QueryReader(Struct, frozen=True):
             raise self.problems.outside("INTERSECT of unions or groups", tree, hint)
         (one,), (other,) = left.drafts, right.drafts
         pairs = list(zip(one.outputs, other.outputs, strict=True))
-        if any(self.variables.type_of(a) != self.variables.type_of(b) for a, b in pairs):
+        if left.types != right.types or None in left.types:  # Spark finds no rows of bare nulls
             raise self.problems.outside("INTERSECT of columns of different types", tree, hint)
         same = [self._same(a, b, one, other) for a, b in pairs]
         draft = Draft((*one.body, *other.body), one.outputs, (*one.filters, *other.filters))
@@ -220,6 +220,8 @@ class QueryReader(Struct, frozen=True):
             left.columns, left.drafts[0].outputs, right.drafts[0].outputs, strict=True
         ):
             families = [family(self.variables.type_of(side)) for side in (one, other)]
+            if len({"date", "timestamp", "timestamp_ntz"} & {*families}) > 1:
+                raise self.problems.outside(f"{what} of dates and times", tree.expression, "cast the dates")
             if "any" not in families and families[0] != families[1]:
                 self.problems.error(
                     Code.HEAD_TYPE,

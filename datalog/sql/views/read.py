@@ -24,7 +24,7 @@ from datalog.model import (
     Semantics,
     ViewDefinition,
 )
-from datalog.sql.views.blocks import named_block
+from datalog.sql.views.blocks import named_block, of_its_types
 from datalog.sql.views.catalogue import UNREAD, Catalogue, Named, second
 from datalog.sql.views.declared_tables import DeclaredTables
 from datalog.sql.views.distinct_on import with_row_numbers
@@ -240,7 +240,7 @@ class _Reading(Struct, dict=True):
 
     def _defined(self, view: Named, query: Query, variables: Variables, *, is_split: bool = False) -> None:
         """Takes up what a view is read as."""
-        names = self._names(view, query)
+        names, query = self._names(view, query), of_its_types(query, variables.type_of)
         blocks = [named_block(view.name, number, draft) for number, draft in enumerate(query.drafts)]
         outputs = zip(*(draft.outputs for draft in query.drafts), strict=True)
         view.columns_found = tuple(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
+from typing import TypeAlias
 
 from msgspec import Struct, field
 from sqlglot import exp
 
-from datalog.analysis import united_type
 from datalog.analysis.expression_types import expression_type
 from datalog.diagnostics import Code
 from datalog.model import (
@@ -62,6 +62,12 @@ class Variables(Struct):
         return not (kind.is_open or kind.name.is_floating)
 
 
+Meaning: TypeAlias = tuple[Expression, ColumnType | None]
+"""What a name stands for, and its type if that is not the one of what it is: a null's, or a narrower number's."""
+Typed: TypeAlias = tuple[str, Meaning]
+"""A column: its name, and what it is."""
+
+
 class Source(Struct, frozen=True):
     """One table, view or subquery of a FROM.
 
@@ -80,9 +86,14 @@ class Source(Struct, frozen=True):
         mine = tuple(part.casefold() for part in self.alias[: len(qualifier)])
         return mine == tuple(part.casefold() for part in qualifier)
 
-    def named(self, name: str) -> list[Expression]:
+    def typed_columns(self) -> Iterator[Typed]:
+        """Its columns, each with its type if that is not the one of what it is."""
+        types = self.types or (None,) * len(self.columns)
+        return ((name, (what, kind)) for (name, what), kind in zip(self.columns, types, strict=True))
+
+    def named(self, name: str) -> list[Meaning]:
         """The columns of that name; Spark ignores case."""
-        return [what for column, what in self.columns if column.casefold() == name.casefold()]
+        return [meaning for column, meaning in self.typed_columns() if column.casefold() == name.casefold()]
 
 
 class Scope(Struct, frozen=True):
@@ -97,13 +108,31 @@ class Scope(Struct, frozen=True):
     """
 
     sources: tuple[Source, ...] = ()
-    merged: Mapping[str, tuple[str, Expression]] = field(default_factory=dict)
-    aliases: Mapping[str, Expression] = field(default_factory=dict)
+    merged: Mapping[str, Typed] = field(default_factory=dict)
+    aliases: Mapping[str, Meaning] = field(default_factory=dict)
     aliases_first: bool = False
     around: Scope | None = None
 
     def resolve(self, column: exp.Column, problems: Problems) -> Expression:
         """What a column stands for.
+
+        Raises:
+            UnreadableError: DL101, DL403 or DL404.
+        """
+        what, _ = self.meaning(column, problems)
+        return what
+
+    def typed(self, column: exp.Column, problems: Problems) -> Expression:
+        """The same as part of an expression, whose type depends on the column's.
+
+        Raises:
+            UnreadableError: DL101, DL403 or DL404.
+        """
+        what, kind = self.meaning(column, problems)
+        return what if kind is None else Cast(what, kind, problems.source.span_of(column))
+
+    def meaning(self, column: exp.Column, problems: Problems) -> Meaning:
+        """What a column stands for, and its type if that is another.
 
         Raises:
             UnreadableError: DL101, DL403 or DL404.
@@ -121,26 +150,8 @@ class Scope(Struct, frozen=True):
         if not found and folded in self.aliases:
             return self.aliases[folded]
         if not found and self.around is not None and self.around.knows(name):
-            return self.around.resolve(column, problems)
+            return self.around.meaning(column, problems)
         return self._only(found, column, name, problems)
-
-    def typed(self, column: exp.Column, problems: Problems) -> Expression:
-        """The same as part of an expression, whose type depends on the column's: a null's, or a narrower number's.
-
-        Raises:
-            UnreadableError: DL101, DL403 or DL404.
-        """
-        what = self.resolve(column, problems)
-        kind = self.kind_of(what, column.name)
-        return what if kind is None else Cast(what, kind, problems.source.span_of(column))
-
-    def kind_of(self, what: Expression, name: str) -> ColumnType | None:
-        """The type of the column of that name that something is, if it is not that of what it is."""
-        sources = (source for scope in self.outwards() for source in scope.sources)
-        places = ((c, t) for one in sources for c, t in zip(one.columns, one.types, strict=False))
-        found = [(c.casefold() == name.casefold(), t) for (c, its), t in places if its == what and t]
-        named = [t for is_named, t in found if is_named] or [t for _, t in found]
-        return united_type(named) if named else None
 
     def outwards(self) -> Iterator[Scope]:
         """It and those around it, the innermost first."""
@@ -159,12 +170,12 @@ class Scope(Struct, frozen=True):
 
     def _qualified(
         self, column: exp.Column, name: str, qualifier: Sequence[str], problems: Problems
-    ) -> Expression:
+    ) -> Meaning:
         sources = [source for source in self.sources if source.fits(qualifier)]
         shown = ".".join(reversed(qualifier))
         every = [source for scope in self.outwards() for source in scope.sources]
         if not sources and self.around is not None and any(source.fits(qualifier) for source in every):
-            return self.around.resolve(column, problems)
+            return self.around.meaning(column, problems)
         if not sources:
             known = [source.alias[0] for source in every if source.alias]
             raise problems.error(
@@ -186,12 +197,12 @@ class Scope(Struct, frozen=True):
 
     def _only(
         self,
-        found: list[Expression],
+        found: list[Meaning],
         column: exp.Column,
         name: str,
         problems: Problems,
         sources: Sequence[Source] = (),
-    ) -> Expression:
+    ) -> Meaning:
         among = sources or self.sources
         if not found:
             known = [n for source in among for n, _ in source.columns]
@@ -224,14 +235,18 @@ class Scope(Struct, frozen=True):
 
     def star(self, qualifier: Sequence[str] = ()) -> Iterator[tuple[str, Expression]]:
         """The columns that `*`, or `t.*`, stands for: merged ones first."""
+        return ((name, what) for name, (what, _) in self.typed_star(qualifier))
+
+    def typed_star(self, qualifier: Sequence[str] = ()) -> Iterator[Typed]:
+        """The same with their types where these are others."""
         if not qualifier:
             yield from self.merged.values()
         for source in self.sources:
             if qualifier and not source.fits(qualifier):
                 continue
-            for name, what in source.columns:
+            for name, meaning in source.typed_columns():
                 if qualifier or name.casefold() not in self.merged:
-                    yield name, what
+                    yield name, meaning
 
 
 def family(column_type: ColumnType | None) -> str:

@@ -33,7 +33,7 @@ from datalog.sql.views.expressions import Reader
 from datalog.sql.views.joins import Piece
 from datalog.sql.views.limits import chain
 from datalog.sql.views.moments import is_moment
-from datalog.sql.views.scope import Draft, Query, Scope, Variables
+from datalog.sql.views.scope import Draft, Meaning, Query, Variables
 from datalog.sql.views.source import Problems, UnreadableError
 from datalog.sql.views.statement import column_type
 
@@ -112,7 +112,7 @@ def select_query(select: exp.Select, pieces: Sequence[Piece], reader: Reader) ->
     made = [_draft(select, piece, reader, grouped=grouped) for piece in pieces]
     drafts = tuple(draft for draft, _ in made)
     is_distinct, items = _is_distinct(select, pieces, drafts, reader.problems), made[0][1]
-    types = tuple(_type_of(item, pieces[0].scope, reader.variables) for item in items)
+    types = tuple(kind for *_, kind in items)
     return Query(_names(items), drafts, is_distinct, types)
 
 
@@ -189,7 +189,7 @@ def _draft(select: exp.Select, piece: Piece, reader: Reader, *, grouped: bool) -
     if select.args.get("having") is not None:
         inside = reader.within(replace(named, aliases_first=True), aggregates=True, inner=piece.scope)
         having = conditions_of(inside, select.args["having"].this)
-    outputs = tuple(what for _, what, _ in items)
+    outputs = tuple(what for _, what, *_ in items)
     if reader.problems.found:
         raise UnreadableError
     if groups is not None:
@@ -206,14 +206,14 @@ def _draft(select: exp.Select, piece: Piece, reader: Reader, *, grouped: bool) -
     return with_conditions(draft, tests, reader.variables), items
 
 
-Item = tuple[str, Expression, exp.Expr]
-"""A column of a select list: its name, what it is, and where it is written."""
+Item = tuple[str, Expression, exp.Expr, ColumnType | None]
+"""A column of a select list: its name, what it is, where it is written, and its type; None of what is always null."""
 
 
-def items_of(select: exp.Select, reader: Reader) -> tuple[list[Item], dict[str, Expression]]:
+def items_of(select: exp.Select, reader: Reader) -> tuple[list[Item], dict[str, Meaning]]:
     """The columns of a select list, `*` written out; an item may use the names of those before it."""
     items: list[Item] = []
-    aliases: dict[str, Expression] = {}
+    aliases: dict[str, Meaning] = {}
     for node in select.expressions:
         if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
             with contextlib.suppress(UnreadableError):
@@ -223,28 +223,31 @@ def items_of(select: exp.Select, reader: Reader) -> tuple[list[Item], dict[str, 
         try:
             what = replace(reader, scope=replace(reader.scope, aliases=dict(aliases)), inner=reader.scope)
             read = what.expression(inner)
+            kind = _type_of(inner.unnest(), read, what)
         except UnreadableError:
             continue
         name = node.alias if isinstance(node, exp.Alias) else default_name(node)
-        items.append((name, read, node))
+        items.append((name, read, node, kind))
         if isinstance(node, exp.Alias):
-            aliases.setdefault(node.alias.casefold(), read)
+            # Where its name stands, a number that is written out has the digits of its type.
+            is_other = isinstance(read, Constant) or kind != reader.variables.type_of(read)
+            meaning = read, kind if is_other and kind is not None and not kind.is_open else None
+            aliases.setdefault(node.alias.casefold(), meaning)
     return items, aliases
 
 
 def _names(items: Sequence[Item]) -> tuple[str, ...]:
-    return tuple(name for name, _, _ in items)
+    return tuple(name for name, *_ in items)
 
 
-def _type_of(item: Item, scope: Scope, variables: Variables) -> ColumnType | None:
+def _type_of(node: exp.Expr, what: Expression, reader: Reader) -> ColumnType | None:
     """The type of a column of a select list: of one that is a source's as it is, that one's; of a cast what it says."""
-    name, what, node = item
-    inside = (node.this if isinstance(node, exp.Alias) else node).unnest()
-    if isinstance(inside, exp.Cast) and isinstance(what, Constant):
-        return settled(column_type(inside.to) or ANY)
-    is_column = isinstance(inside, exp.Column | exp.Star)
-    own = name if not isinstance(inside, exp.Column) or isinstance(inside.this, exp.Star) else inside.name
-    return (scope.kind_of(what, own) if is_column else None) or variables.type_of(what)
+    own = None
+    if isinstance(node, exp.Cast) and isinstance(what, Constant):
+        own = settled(column_type(node.to) or ANY)
+    elif isinstance(node, exp.Column):
+        _, own = reader.scope.meaning(node, reader.problems)
+    return own or reader.variables.type_of(what)
 
 
 def _star(node: exp.Expr, reader: Reader) -> list[Item]:
@@ -252,11 +255,14 @@ def _star(node: exp.Expr, reader: Reader) -> list[Item]:
     if qualifier and not reader.scope.keeps_order(qualifier):
         # Spark puts the columns that NATURAL and USING join on first, in `t.*` too.
         raise reader.problems.outside("`t.*` beside NATURAL or USING", node, "list the columns")
-    found = [(name, what, node) for name, what in reader.scope.star(qualifier)]
+    found: list[Item] = [
+        (name, what, node, kind or reader.variables.type_of(what))
+        for name, (what, kind) in reader.scope.typed_star(qualifier)
+    ]
     if not found:
         shown = ".".join(reversed(qualifier)) or "FROM"
         reader.problems.error(Code.UNKNOWN_RELATION, f"`{shown}` has no columns here", node)
-    names = [name.casefold() for name, _, _ in found]
+    names = [name.casefold() for name, *_ in found]
     for one in left_out(node):
         if not isinstance(one, exp.Column) or one.table or names.count(one.name.casefold()) > 1:
             raise reader.problems.outside("`EXCEPT` of this column", one, "list the columns")
@@ -342,7 +348,7 @@ def _check_grouped(
     groups: tuple[Expression, ...],
     problems: Problems,
 ) -> None:
-    for name, what, node in items:
+    for name, what, node, _ in items:
         if not has_one_value(what, groups):
             problems.error(
                 Code.SQL_GROUPING,

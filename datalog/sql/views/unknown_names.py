@@ -20,7 +20,7 @@ from datalog.model import Variable
 from datalog.sql.views.catalogue import Catalogue, Named
 from datalog.sql.views.joins import merged_columns
 from datalog.sql.views.limits import chain
-from datalog.sql.views.scope import Scope, Source
+from datalog.sql.views.scope import Meaning, Scope, Source
 from datalog.sql.views.source import Problems, UnreadableError
 
 Columns = tuple[str, ...] | None
@@ -134,9 +134,9 @@ class _Names(Struct, frozen=True):
                 self._expression(one, first)
         return names
 
-    def _items(self, tree: exp.Select, place: _Place) -> tuple[Columns, dict[str, Variable]]:
+    def _items(self, tree: exp.Select, place: _Place) -> tuple[Columns, dict[str, Meaning]]:
         names: list[str] | None = []
-        aliases: dict[str, Variable] = {}
+        aliases: dict[str, Meaning] = {}
         for node in tree.expressions:
             star = node.this if isinstance(node, exp.Column) else node
             if isinstance(star, exp.Star):
@@ -147,7 +147,7 @@ class _Names(Struct, frozen=True):
             name = node.alias_or_name
             names = None if names is None or not name else [*names, name]
             if isinstance(node, exp.Alias):
-                aliases.setdefault(name.casefold(), Variable(name))
+                aliases.setdefault(name.casefold(), (Variable(name), None))
         return None if names is None else tuple(names), aliases
 
     def _star(self, node: exp.Expr, place: _Place) -> Columns:
@@ -172,7 +172,7 @@ class _Names(Struct, frozen=True):
                 merged = dict(left.merged)
                 if both.is_open:
                     merged |= {
-                        one.name.casefold(): (one.name, Variable(one.name))
+                        one.name.casefold(): (one.name, (Variable(one.name), None))
                         for one in join.args.get("using") or ()
                     }
                 else:
