@@ -1,4 +1,6 @@
-"""Views of rows that have no match, decided by what the update brings and takes: see `datalog.sql.views.anti_joins`.
+"""Views of rows that have no match, decided by what the update brings and takes.
+
+They are read by `datalog.sql.views.nested.anti_joins`.
 
     unpaid(o, c) :- orders(o, c), not payment(_, o).     payment references orders
 

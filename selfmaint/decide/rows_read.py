@@ -227,7 +227,7 @@ def _parts_of_text(catalog: Catalog, query: TextQuery) -> Iterator[Part]:
         seen,
         selection,
     )
-    from datalog.sql.views.one_result import has_one_result  # noqa: PLC0415 - see above
+    from datalog.sql.views.kept.one_result import has_one_result  # noqa: PLC0415 - see above
 
     relations, views = catalog.relations, {one.name: one.stored_columns for one in catalog.views}
     views |= {name: next(iter(parts.values())).stored_columns for name, parts in catalog.unions.items()}

@@ -18,7 +18,7 @@ def of_unions(catalog: Catalog, verdicts: Mapping[str, Verdict]) -> Verdicts:
     """The verdicts on views, from those on the branches of unions and on the other views.
 
     A union is determined if and only if every branch is: see `datalog.rewrite.branches`; a view with LEFT JOINs if and
-    only if all that it is made of is: see `datalog.sql.views.outer_joins`.
+    only if all that it is made of is: see `datalog.sql.views.outer.outer_joins`.
     """
     found = {name: [verdicts[part] for part in parts] for name, parts in _grouped(catalog, verdicts).items()}
     return Verdicts({n: _joined(n, its) if n in catalog.unions else its[0] for n, its in found.items()})

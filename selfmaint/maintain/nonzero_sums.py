@@ -4,7 +4,7 @@
     k1: 7 in all. A payment of 7 is deleted: 0 is left, of no rows or of others, and the group is left out
     k2 is not stored, and a payment of 3 comes: 3
 
-So are the sides of LEFT JOINs that show sums with 0 for none, and nothing else (`datalog.sql.views.outer_joins`).
+So are the sides of LEFT JOINs that show sums with 0 for none, and nothing else (`datalog.sql.views.outer.outer_joins`).
 
 Conditions of soundness:
 

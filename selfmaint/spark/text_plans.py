@@ -11,7 +11,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from datalog.sql.views.text_allowed import TEXT_FUNCTIONS
+from datalog.sql.views.kept.text_allowed import TEXT_FUNCTIONS
 
 _CLAUSES = frozenset(
     """

@@ -1,4 +1,4 @@
-"""Views with a FULL JOIN, from the rows of both sides: see `datalog.sql.views.full_joins`."""
+"""Views with a FULL JOIN, from the rows of both sides: see `datalog.sql.views.outer.full_joins`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views with LEFT JOINs as the views of inner joins that their rows tell: see `datalog.sql.views.outer_joins`.
+"""Views with LEFT JOINs as the views of inner joins that their rows tell: see `datalog.sql.views.outer.outer_joins`.
 
 As the branches of a union, these are views whose stored rows are a selection of the view's: its columns from the kept
 side, and for each join its rows that have a partner there. Of a FULL JOIN they are both sides (`full_joins.py`).

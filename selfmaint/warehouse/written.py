@@ -78,7 +78,7 @@ def _columns(relation: BaseRelation, kept: Iterable[int] | None = None) -> str:
 
 
 def _filled(query: TextQuery) -> str:
-    from datalog.sql.views.as_written import without_comments  # noqa: PLC0415 - only where there is SQL
+    from datalog.sql.views.written_out.as_written import without_comments  # noqa: PLC0415 - only where there is SQL
 
     pieces, at = [], 0
     for read in sorted(query.reads, key=lambda one: one.start):

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import selfmaint
-from datalog.sql.views.current_time import at_moment, written_moments
+from datalog.sql.views.written_out.current_time import at_moment, written_moments
 from selfmaint.api.following.not_maintained import NotMaintainedError
 from selfmaint.decide.verdict import SelfMaintainable, Undecided
 from selfmaint.errors import Code, InputError

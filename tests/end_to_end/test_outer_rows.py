@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from datalog.sql.views import outer_rows
+from datalog.sql.views.split import outer_rows
 from tests.effort import effort
 from tests.end_to_end.test_helper_views import followed
 

@@ -12,10 +12,10 @@ from sqlglot import exp
 from datalog.copies import replace
 from datalog.sql.affected.names import Scope, UnknownShapeError
 from datalog.sql.affected.plan import Filter, Linked, Plan, Query, column, never_null, number_of
-from datalog.sql.views.as_written import with_parts
+from datalog.sql.views.kept.one_result import sorted_list
+from datalog.sql.views.kept.text_allowed import AGGREGATES
 from datalog.sql.views.limits import parts_of
-from datalog.sql.views.one_result import sorted_list
-from datalog.sql.views.text_allowed import AGGREGATES
+from datalog.sql.views.written_out.as_written import with_parts
 
 _GENERATORS = frozenset(
     "explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple".split()  # noqa: SIM905

@@ -36,9 +36,9 @@ from datalog.sql.affected.selecting import Selecting, sets_of
 from datalog.sql.definitions import select_view
 from datalog.sql.tables import Table as StoredTable
 from datalog.sql.text import bound_text, text
-from datalog.sql.views.as_written import parsed
-from datalog.sql.views.named_windows import windows_written_out
-from datalog.sql.views.written_rows import with_queries
+from datalog.sql.views.written_out.as_written import parsed
+from datalog.sql.views.written_out.named_windows import windows_written_out
+from datalog.sql.views.written_out.written_rows import with_queries
 
 _MARK = "selfmaint_relation_"
 _QUERY_PARTS = frozenset({"with_", "order", "sort", "limit", "offset"})

@@ -47,10 +47,10 @@ from datalog.sql.affected.plan import (
     number_of,
 )
 from datalog.sql.text import text
-from datalog.sql.views.as_written import with_parts
 from datalog.sql.views.limits import parts_of
 from datalog.sql.views.read import read_sql
 from datalog.sql.views.source import SqlText
+from datalog.sql.views.written_out.as_written import with_parts
 
 _PLAIN = (
     *(exp.Column, exp.Literal, exp.Null, exp.Boolean, exp.Neg, exp.Paren, exp.Identifier),

@@ -11,7 +11,7 @@ from sqlglot import exp
 from datalog.sql.affected.inner import is_aggregate, is_generator, windowed
 from datalog.sql.affected.names import UnknownShapeError
 from datalog.sql.affected.plan import Aggregate, Filter, Linked, Plan, Project, Windows, column, number_of
-from datalog.sql.views.as_written import with_parts
+from datalog.sql.views.written_out.as_written import with_parts
 
 Number = Callable[[], int]
 """Gives each new column its number."""

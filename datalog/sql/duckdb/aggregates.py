@@ -20,7 +20,7 @@ from datalog.model import ColumnType, TypeName
 from datalog.sql.duckdb.templates import filled
 from datalog.sql.duckdb.types import Typed, UnlikeSparkError, as_double, as_type
 from datalog.sql.duckdb.windows import ordered
-from datalog.sql.views.one_result import sorted_list
+from datalog.sql.views.kept.one_result import sorted_list
 
 if TYPE_CHECKING:
     from datalog.sql.duckdb.plans import Expressions

@@ -44,8 +44,8 @@ from datalog.sql.views.conditions import condition
 from datalog.sql.views.expressions import Reader
 from datalog.sql.views.outside import report_outside
 from datalog.sql.views.scope import Scope, Source, Variables
-from datalog.sql.views.shorthand import written_out
 from datalog.sql.views.source import NOT_ANALYSED, Problems, SqlText, UnreadableError
+from datalog.sql.views.written_out.shorthand import written_out
 
 _BOOLEAN, _TINYINT, _BIGINT = (ColumnType(n) for n in (TypeName.BOOLEAN, TypeName.TINYINT, TypeName.BIGINT))
 

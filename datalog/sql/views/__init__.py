@@ -1,7 +1,7 @@
 """View definitions written in Spark SQL, read into the model."""
 
+from datalog.sql.views.declared.statement import column_of_text
 from datalog.sql.views.read import SqlViews, read_sql
 from datalog.sql.views.source import SqlText
-from datalog.sql.views.statement import column_of_text
 
 __all__ = ["SqlText", "SqlViews", "column_of_text", "read_sql"]

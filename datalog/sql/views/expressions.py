@@ -41,10 +41,10 @@ from datalog.sql.views.calls import (
     is_number_of_places,
     names_moment,
 )
+from datalog.sql.views.declared.statement import column_type
 from datalog.sql.views.moments import is_moment, moment
 from datalog.sql.views.scope import Scope, Variables, family
 from datalog.sql.views.source import Problems
-from datalog.sql.views.statement import column_type
 from datalog.sql.views.typed_constants import typed_constant
 
 _OF_TIME = ("date", "timestamp", "timestamp_ntz")

@@ -20,8 +20,8 @@ from sqlglot.tokenizer_core import TokenType
 
 from datalog.model import MAX_PRECISION, ColumnType, TypeName
 from datalog.sql.text import text as sql_text
-from datalog.sql.views.as_written import parsed
-from datalog.sql.views.written_parts import NOT_SPLIT, NoSplitError, Tokens
+from datalog.sql.views.split.written_parts import NOT_SPLIT, NoSplitError, Tokens
+from datalog.sql.views.written_out.as_written import parsed
 
 _OF_SAMPLES = (exp.Stddev, exp.StddevSamp, exp.Variance)
 _ROOTS = (exp.Stddev, exp.StddevSamp, exp.StddevPop)

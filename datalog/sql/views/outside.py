@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from sqlglot import ErrorLevel, exp
 
 from datalog.sql.views.calls import BY_NAME, NAMED, PARTS
+from datalog.sql.views.kept.other_dialects import called_in_spark, otherwise_in_spark
 from datalog.sql.views.moments import MOMENTS, is_moment
-from datalog.sql.views.other_dialects import called_in_spark, otherwise_in_spark
 from datalog.sql.views.source import Problems
 
 _BINARY = frozenset({"this", "expression"})

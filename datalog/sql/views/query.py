@@ -26,18 +26,18 @@ from datalog.model import (
     Predicate,
 )
 from datalog.sql.views.blocks import of_one_type
-from datalog.sql.views.distinct_values import without_distinct
 from datalog.sql.views.expressions import Reader
-from datalog.sql.views.joined_groups import with_keys
 from datalog.sql.views.joins import MOST_BLOCKS, Piece, column_names, joined, renamed
 from datalog.sql.views.limits import chain
-from datalog.sql.views.null_rejecting import with_inner_joins
-from datalog.sql.views.partners import with_and_without
-from datalog.sql.views.plain_aggregates import with_plain_aggregates
+from datalog.sql.views.nested.joined_groups import with_keys
+from datalog.sql.views.nested.semi_joins import once, taken_out, with_semi_join
+from datalog.sql.views.outer.null_rejecting import with_inner_joins
+from datalog.sql.views.outer.partners import with_and_without
 from datalog.sql.views.scope import Draft, Query, Scope, Source, Variables, family
 from datalog.sql.views.select import GroupedUnionError, is_grouped, select_query, with_conditions
-from datalog.sql.views.semi_joins import once, taken_out, with_semi_join
 from datalog.sql.views.source import Problems, UnreadableError, counted
+from datalog.sql.views.written_out.distinct_values import without_distinct
+from datalog.sql.views.written_out.plain_aggregates import with_plain_aggregates
 
 
 class Stored(Struct, frozen=True):

@@ -26,26 +26,26 @@ from datalog.model import (
 )
 from datalog.sql.views.blocks import named_block, of_its_types
 from datalog.sql.views.catalogue import UNREAD, Catalogue, Named, second
-from datalog.sql.views.declared_tables import DeclaredTables
-from datalog.sql.views.distinct_on import with_row_numbers
-from datalog.sql.views.grouped_by_all import places_written_out
-from datalog.sql.views.misread import misread
-from datalog.sql.views.otherwise import otherwise
-from datalog.sql.views.outside import report_outside
-from datalog.sql.views.query import QueryReader
-from datalog.sql.views.scope import Query, Variables
-from datalog.sql.views.select import default_name
-from datalog.sql.views.shorthand import written_out
-from datalog.sql.views.source import Problems, SqlText, Statement, UnreadableError, counted, statements
-from datalog.sql.views.statement import (
+from datalog.sql.views.declared.declared_tables import DeclaredTables
+from datalog.sql.views.declared.statement import (
     Defined,
     Kind,
     declaration,
     defined,
     query_text,
 )
-from datalog.sql.views.text_reads import Queries, text_query
-from datalog.sql.views.unknown_names import report_unknown
+from datalog.sql.views.kept.misread import misread
+from datalog.sql.views.kept.otherwise import otherwise
+from datalog.sql.views.kept.text_reads import Queries, text_query
+from datalog.sql.views.kept.unknown_names import report_unknown
+from datalog.sql.views.outside import report_outside
+from datalog.sql.views.query import QueryReader
+from datalog.sql.views.scope import Query, Variables
+from datalog.sql.views.select import default_name
+from datalog.sql.views.source import Problems, SqlText, Statement, UnreadableError, counted, statements
+from datalog.sql.views.written_out.distinct_on import with_row_numbers
+from datalog.sql.views.written_out.grouped_by_all import places_written_out
+from datalog.sql.views.written_out.shorthand import written_out
 
 _LONGEST_REASON = 300
 """Characters of a reason; it may quote a name as long as the text."""

@@ -28,14 +28,14 @@ from datalog.model import (
     has_one_value,
 )
 from datalog.sql.views.conditions import condition, conjuncts
-from datalog.sql.views.current_time import without_moments
+from datalog.sql.views.declared.statement import column_type
 from datalog.sql.views.expressions import Reader
 from datalog.sql.views.joins import Piece
 from datalog.sql.views.limits import chain
 from datalog.sql.views.moments import is_moment
 from datalog.sql.views.scope import Draft, Meaning, Query, Variables
 from datalog.sql.views.source import Problems, UnreadableError
-from datalog.sql.views.statement import column_type
+from datalog.sql.views.written_out.current_time import without_moments
 
 _LOOK_ALIKE = (TypeName.FLOAT, TypeName.DOUBLE)
 
@@ -195,7 +195,7 @@ def _draft(select: exp.Select, piece: Piece, reader: Reader, *, grouped: bool) -
     if groups is not None:
         _check_grouped(select, items, having, groups, reader.problems)
     if piece.beside:
-        from datalog.sql.views.joined_groups import grouped_above  # noqa: PLC0415 - it reads conditions as this does
+        from datalog.sql.views.nested.joined_groups import grouped_above  # noqa: PLC0415 - it reads conditions as this does
 
         draft = grouped_above(piece.draft, outputs, tests, reader.variables)
         return draft, items

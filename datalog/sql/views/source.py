@@ -21,8 +21,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from datalog.diagnostics import Code, ContextSpan, Diagnostic, Severity
 from datalog.model import Span
 from datalog.sql.dialect import SPARK
-from datalog.sql.views.as_written import as_written, defined_name
-from datalog.sql.views.dumps import adds_no_keys, with_types_of_spark, without_client_lines
+from datalog.sql.views.declared.dumps import adds_no_keys, with_types_of_spark, without_client_lines
 from datalog.sql.views.limits import (
     DEEPEST_BRACKETS,
     DEEPEST_TREE,
@@ -33,7 +32,8 @@ from datalog.sql.views.limits import (
     long_number,
     too_deep,
 )
-from datalog.sql.views.semi_join_syntax import with_exists
+from datalog.sql.views.written_out.as_written import as_written, defined_name
+from datalog.sql.views.written_out.semi_join_syntax import with_exists
 
 _QUOTED = re.compile(
     r"""--[^\n]*|/\*.*?\*/|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|(?P<open>/\*|['"`])""", re.DOTALL

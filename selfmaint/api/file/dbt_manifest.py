@@ -24,7 +24,7 @@ from datalog.copies import replace
 from datalog.diagnostics import Diagnostic
 from datalog.model import Declaration, ForeignKey
 from datalog.sql.views import SqlText, SqlViews, column_of_text, read_sql
-from datalog.sql.views.as_written import in_backticks
+from datalog.sql.views.written_out.as_written import in_backticks
 from selfmaint.api.file.dbt_remarks import SPARK, remarks
 from selfmaint.api.file.programs import TextsAt, catalog_of_sql, texts_at
 from selfmaint.api.file.toml_tables import read_text

@@ -146,7 +146,7 @@ def texts_at(texts: Sequence[SqlText], moment: datetime | None) -> TextsAt:
     """Texts at a moment, if one is given."""
     if moment is None:
         return TextsAt(list(texts))
-    from datalog.sql.views.current_time import at_moment
+    from datalog.sql.views.written_out.current_time import at_moment
 
     found = [at_moment(one.text, moment) for one in texts]
     made = [replace(one, text=its.text) for one, its in zip(texts, found, strict=True)]

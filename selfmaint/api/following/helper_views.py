@@ -1,8 +1,8 @@
-"""Helpers: views that are kept beside others for these to be computed from; see `datalog.sql.views.splitting`.
+"""Helpers: views that are kept beside others for these to be computed from; see `datalog.sql.views.split.splitting`.
 
 A view that cannot be followed by what it shows (a quotient of sums, an average alone, HAVING, the largest of all sums,
 the first groups by an order) is read as a query over helpers, which are views like any other: all its groups, or
-queries inside it (`datalog.sql.views.inner_queries`). They are called like the view with `__sums`, `__sums_2`, ...
+queries inside it (`datalog.sql.views.nested.inner_queries`). They are called like the view with `__sums`, `__sums_2`
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from datalog.rewrite.numbered import as_written
 from datalog.sql.duckdb import UnlikeSparkError
 from datalog.sql.duckdb.plans import query_of_plan
 from datalog.sql.views import SqlText, SqlViews, read_sql
-from datalog.sql.views.inner_queries import Asked, Helpers, replaced, split_look_up, whole
-from datalog.sql.views.levels import split_levels
 from datalog.sql.views.moments import around, columns_of_moments, moments_written_out
-from datalog.sql.views.named_windows import windows_written_out
-from datalog.sql.views.outer_rows import split_dated, split_outer, tables_in
-from datalog.sql.views.row_helpers import split_rows
-from datalog.sql.views.splitting import split, split_first_groups
-from datalog.sql.views.written_parts import Split
+from datalog.sql.views.nested.inner_queries import Asked, Helpers, replaced, split_look_up, whole
+from datalog.sql.views.split.outer_rows import split_dated, split_outer, tables_in
+from datalog.sql.views.split.row_helpers import split_rows
+from datalog.sql.views.split.splitting import split, split_first_groups
+from datalog.sql.views.split.written_parts import Split
+from datalog.sql.views.written_out.levels import split_levels
+from datalog.sql.views.written_out.named_windows import windows_written_out
 from selfmaint.api.following.how_followed import is_added_up, is_cheap, is_followed, is_keyed, query_of
 from selfmaint.errors import InputError
 from selfmaint.fallback.recompute import reads

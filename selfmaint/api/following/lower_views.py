@@ -259,8 +259,8 @@ def _is_full(states: Sequence[Collection[Row]], column: int) -> bool:
 
 def _over(warehouse: Warehouse[D], tables: Sequence[Declaration]) -> Warehouse[D] | None:
     """Condition 4: the warehouse where some views are tables, each with a view of its rows."""
-    from datalog.sql.views.reread import with_tables  # noqa: PLC0415 - where there are texts
-    from datalog.sql.views.text_reads import Queries  # noqa: PLC0415 - see above
+    from datalog.sql.views.kept.reread import with_tables  # noqa: PLC0415 - where there are texts
+    from datalog.sql.views.kept.text_reads import Queries  # noqa: PLC0415 - see above
 
     before = warehouse.catalog
     taken = {name.casefold() for name in (*before.relations, *(view.name for view in before.views))}

@@ -152,7 +152,7 @@ def _has_open_order(catalog: Catalog, view: View, verdicts: Mapping[str, Verdict
     below = _below(catalog, view, query.relations)
     if below is None or not _are_determined(below.views, verdicts):
         return False
-    from datalog.sql.views.one_result import has_open_order  # noqa: PLC0415 - where there are texts
+    from datalog.sql.views.kept.one_result import has_open_order  # noqa: PLC0415 - where there are texts
 
     return has_open_order(query)
 
@@ -264,7 +264,7 @@ def _below(catalog: Catalog, view: View, names: Sequence[str]) -> Below | None:
 def gives_one_result(catalog: Catalog, query: TextQuery | NotToRun) -> bool:
     """Whether a query has one result, as its orders or the keys of what it reads tell."""
     from datalog.sql.affected import has_one_result_by_keys  # noqa: PLC0415 - where there are texts
-    from datalog.sql.views.one_result import has_one_result  # noqa: PLC0415 - see above
+    from datalog.sql.views.kept.one_result import has_one_result  # noqa: PLC0415 - see above
 
     if not isinstance(query, TextQuery):
         return False
@@ -287,7 +287,7 @@ def _remarks(catalog: Catalog, view: View) -> tuple[str, ...]:
 
 
 def _has_sums(view: View) -> bool:
-    from datalog.sql.views.one_result import adds_up  # noqa: PLC0415 - where there are texts
+    from datalog.sql.views.kept.one_result import adds_up  # noqa: PLC0415 - where there are texts
 
     match view.definition:
         case OpaqueView(query=TextQuery() as text):

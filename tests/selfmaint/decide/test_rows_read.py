@@ -12,7 +12,7 @@ from datalog.copies import replace
 from datalog.model import OpaqueView, Predicate, Row, TextQuery, Version
 from datalog.sql.views import read_sql
 from datalog.sql.views.catalogue import Catalogue
-from datalog.sql.views.text_reads import text_query
+from datalog.sql.views.kept.text_reads import text_query
 from selfmaint.api.file.programs import catalog_of
 from selfmaint.decide.decision import Decision
 from selfmaint.decide.rows_read import rows_read

@@ -20,7 +20,7 @@ from datalog.sql.affected import (
 )
 from datalog.sql.views import read_sql
 from datalog.sql.views.catalogue import Catalogue
-from datalog.sql.views.text_reads import text_query
+from datalog.sql.views.kept.text_reads import text_query
 
 TABLES = """
 create table r (a int not null primary key, b int, c int);

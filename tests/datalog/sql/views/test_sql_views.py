@@ -591,7 +591,7 @@ def test_columns_of_a_union_have_its_types_where_numbers_are_written_out(query: 
 
 def test_a_decimal_that_is_written_as_text_has_the_digits_of_its_type() -> None:
     (view,) = read_sql(f"{MIXED} create view v as select id, cast('3' as decimal(9,4)) as x from p;").views
-    assert view.blocks[0].outputs[1] == Constant(Decimal("3.0000"))
+    assert view.blocks[0].outputs[1] == Cast(Constant(Decimal("3.0000")), ColumnType(TypeName.DECIMAL, 9, 4))
     assert "3.0000" in repr(view.blocks[0].outputs[1])  # it is equal to 3
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from datalog.model import ColumnType, Predicate, TypeName
 from datalog.sql.views import SqlText, read_sql
-from datalog.sql.views.as_written import parsed
+from datalog.sql.views.written_out.as_written import parsed
 from selfmaint.duckdb import DuckEngine
 from selfmaint.engine.protocol import Facts
 from selfmaint.errors import InputError

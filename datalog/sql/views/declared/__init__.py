@@ -1,0 +1,1 @@
+"""What texts declare: tables, their columns and keys, and what dumps of schemas hold beside them."""

@@ -1,0 +1,108 @@
+"""The tables that texts declare, with what later statements add to them or take away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct, field
+from sqlglot import exp
+
+from datalog.copies import replace
+from datalog.diagnostics import Code, Diagnostic
+from datalog.model import Declaration, ForeignKey, Span
+from datalog.sql.dialect import SPARK
+from datalog.sql.views.catalogue import Catalogue
+from datalog.sql.views.declared.dumps import altered_by_dropping, inherited_by_altering
+from datalog.sql.views.declared.statement import Defined, Kind, constrained, skipped
+from datalog.sql.views.source import Problems, Statement
+
+
+class DeclaredTables(Struct):
+    """What statements behind one another say of tables.
+
+    Attributes:
+        catalogue: has the tables, behind those that were `given` before.
+    """
+
+    catalogue: Catalogue
+    given: int
+    _parents: list[tuple[str, ...]] = field(default_factory=list)
+
+    @property
+    def every(self) -> tuple[Declaration, ...]:
+        """The tables."""
+        return tuple(self.catalogue.declarations.values())[self.given :]
+
+    def take(self, statement: Statement, found: Defined, problems: Problems) -> None:
+        """Takes what a statement says that defines no view and no table; a warning where that is nothing of keys."""
+        if found.kind is Kind.CONSTRAINTS and isinstance(found.body, exp.Alter):
+            table = self._meant(found.parts)
+            if table is not None:
+                self.catalogue.replace(table, constrained(table, found.body, problems))
+                return
+        problems.found.append(skipped(statement))
+        if found.kind is Kind.CHILD:
+            tables = [one for its in statement.tree.find_all(exp.InheritsProperty) for one in its.expressions]
+            self._parents += [tuple(part.name for part in reversed(one.parts)) for one in tables]
+            self._doubt(", ".join(f"`{one.name}`" for one in tables), problems)
+        elif parts := inherited_by_altering(statement.text):
+            self._parents.append(parts)
+            self._doubt(f"`{parts[0]}`", problems)
+        elif parts := altered_by_dropping(statement.text):
+            doubted = [one for one in self.catalogue.bases(parts) if one in self.every]  # whichever is meant
+            for table in doubted:
+                self.catalogue.replace(table, _without_promises(table))
+            if doubted:
+                self._doubt(", ".join(f"`{one.name}`" for one in doubted), problems)
+
+    def _doubt(self, tables: str, problems: Problems) -> None:
+        """Says of the last warning that keys are lost."""
+        said = f"passed over, and no keys, foreign keys and NOT NULL of {tables} are believed"
+        hint = "write CREATE TABLE with what holds of the table"
+        problems.found[-1] = replace(problems.found[-1], label=said, hint=hint)
+
+    def settle(self) -> Iterator[Diagnostic]:
+        """To be called behind all statements: foreign keys reference what is declared; else it is said why not."""
+        for parts in self._parents:
+            for table in self.catalogue.bases(parts):
+                self.catalogue.replace(table, _without_promises(table))
+        for table in self.every:
+            found = []
+            for key in table.foreign_keys:
+                parts = tuple(part.name for part in reversed(exp.to_table(key.target, dialect=SPARK).parts))
+                targets = self.catalogue.bases(parts)
+                if len(targets) > 1:
+                    yield _several(parts, key.span)
+                found.append(_references(key, parts, targets))
+            self.catalogue.replace(table, replace(table, foreign_keys=tuple(found)))
+
+    def _meant(self, parts: tuple[str, ...]) -> Declaration | None:
+        """The one table of the texts that a name means."""
+        views, bases = self.catalogue.meant(parts)
+        is_one = len(bases) == 1 and not views and any(one is bases[0] for one in self.every)
+        return bases[0] if is_one else None
+
+
+def _without_promises(table: Declaration) -> Declaration:
+    """A table of whose rows nothing is said."""
+    columns = tuple(replace(one, not_null=False) for one in table.columns)
+    return replace(table, columns=columns, key=None, unique=(), foreign_keys=())
+
+
+def _several(parts: Sequence[str], place: Span | None) -> Diagnostic:
+    message = f"`{'.'.join(reversed(parts))}` is the name of several relations"
+    hint = "qualify it with its database"
+    return Diagnostic(Code.SQL_AMBIGUOUS, message, place, "which one?", hint=hint)
+
+
+def _references(key: ForeignKey, parts: Sequence[str], targets: Sequence[Declaration]) -> ForeignKey:
+    """A foreign key with its target's name, as it is declared; without columns it references the primary key.
+
+    What means no one relation keeps all parts of its name.
+    """
+    if len(targets) != 1:
+        return replace(key, target=".".join(reversed(parts)))
+    (target,) = targets
+    spelt = {name.casefold(): name for name in target.column_names}
+    columns = tuple(spelt.get(name.casefold(), name) for name in key.target_columns)
+    return replace(key, target=target.name, target_columns=columns or target.key or ())

@@ -1,0 +1,1 @@
+"""Queries inside others: in conditions, and those that are joined or kept apart."""

@@ -1,0 +1,1 @@
+"""Queries as two: a helper view, and the query over it."""
