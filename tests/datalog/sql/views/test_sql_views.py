@@ -12,6 +12,7 @@ from datalog.analysis.expression_types import expression_type
 from datalog.diagnostics import Code, ProgramError
 from datalog.model import (
     ANY,
+    Cast,
     ColumnType,
     Constant,
     Declaration,
