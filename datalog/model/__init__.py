@@ -69,6 +69,7 @@ from datalog.model.views import (
     ViewDefinition,
     block,
     implied_groups,
+    with_flag,
 )
 
 __all__ = [
@@ -151,4 +152,5 @@ __all__ = [
     "value_of",
     "variables_of",
     "walk",
+    "with_flag",
 ]

@@ -21,7 +21,7 @@ Semantics, everywhere in this package:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, unique
 
@@ -119,6 +119,18 @@ class ViewDefinition:
     def is_grouped(self) -> bool:
         """Whether some block groups."""
         return any(one.groups is not None for one in self.blocks)
+
+
+def with_flag(columns: Sequence[str]) -> tuple[str, ...]:
+    """The columns, and behind them one that says whether a row is there: 1 or 0.
+
+    >>> with_flag(["a"]), with_flag(["Is_There"])
+    (('a', 'is_there'), ('Is_There', 'is_there_'))
+    """
+    flag = "is_there"
+    while flag in {name.casefold() for name in columns}:
+        flag += "_"
+    return *columns, flag
 
 
 class TextRead(Struct, frozen=True):

@@ -13,14 +13,15 @@ from datalog.sql.text import quoted, text
 
 
 def overwrite(table: Table, columns: Sequence[str], query: str) -> str:
-    """The statement that replaces a table's rows by those of a query.
+    """The statement that replaces a table's rows by those of a query; without columns, by all of its, in order.
 
     >>> print(overwrite(Table(("db", "v"), ("a", "b")), ["a", "b"], "SELECT 1, 2"))
     INSERT OVERWRITE TABLE `db`.`v` (`a`, `b`)
     SELECT 1, 2
     """
     names = ".".join(map(quoted, table.name))
-    return f"INSERT OVERWRITE TABLE {names} ({', '.join(map(quoted, columns))})\n{query}"
+    listed = f" ({', '.join(map(quoted, columns))})" if columns else ""
+    return f"INSERT OVERWRITE TABLE {names}{listed}\n{query}"
 
 
 def over_steps(
@@ -30,7 +31,7 @@ def over_steps(
 
     Args:
         query: the text.
-        columns: the names of the columns wanted.
+        columns: the names of the columns wanted; none where they are not known: all of them.
         steps: queries of which the text may read the rows, by name.
         names: what all columns of the text are called, if it does not say so itself.
 
@@ -43,4 +44,5 @@ def over_steps(
     made = ",\n".join(f"{quoted(name)} AS (\n{text(step)}\n)" for name, step in steps.items())
     before = f"WITH {made}\n" if made else ""
     # The text may end in a comment: its line ends before the parenthesis.
-    return f"{before}SELECT {', '.join(map(quoted, columns))} FROM (\n{query}\n) AS {quoted('made')}{given}"
+    wanted = ", ".join(map(quoted, columns)) or "*"
+    return f"{before}SELECT {wanted} FROM (\n{query}\n) AS {quoted('made')}{given}"

@@ -35,10 +35,10 @@ def merge(target: Table, keys: Sequence[int], measures: Sequence[int], changes: 
         target: the stored table, columns in the view's order.
         keys: for each group column its 0-based position in the target.
         measures: the positions of the other columns that are aggregates.
-        changes: the new rows, with a last column `is_there`: 0 for groups that are gone.
+        changes: the new rows, with a last column such as `is_there`: 0 for groups that are gone.
     """
     columns = target.columns
-    there = _column("is_there", _CHANGES)
+    there = _column(changes.named_selects[-1], _CHANGES)
     gone = exp.EQ(this=there.copy(), expression=exp.Literal.number(0))
     stays = exp.EQ(this=there.copy(), expression=exp.Literal.number(1))
     update = exp.Update(

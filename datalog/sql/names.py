@@ -12,7 +12,7 @@ from itertools import count
 from sqlglot import exp
 
 from datalog.errors import EmissionError
-from datalog.model import Predicate, Value, Version, WallClock
+from datalog.model import MAX_PRECISION, Predicate, Value, Version, WallClock
 
 _STEPS = (Version.STEP, Version.DEMANDED, Version.PROJECTED)
 _SHORT = {Version.INSERTED: "i", Version.DELETED: "d"}
@@ -93,7 +93,7 @@ def constant(value: Value) -> exp.Expr:
         case Decimal():
             if not value.is_finite():
                 raise EmissionError(f"the decimal `{value}` has no SQL literal")
-            return _number(format(value, "f"))
+            return _decimal(value)
         case float():
             return _double(value)
         case str():
@@ -104,6 +104,12 @@ def constant(value: Value) -> exp.Expr:
             return exp.cast(exp.Literal.string(value.isoformat(sep=" ")), exp.DType.TIMESTAMP)
         case dt.date():
             return exp.cast(exp.Literal.string(value.isoformat()), exp.DType.DATE)
+
+
+def _decimal(value: Decimal) -> exp.Expr:
+    """A decimal. The zero before the point is left out where DuckDB would count it as one digit too many."""
+    digits = format(value, "f")
+    return _number(digits.replace("0.", ".", 1) if len(digits.lstrip("-")) > MAX_PRECISION + 1 else digits)
 
 
 def _number(digits: str) -> exp.Expr:

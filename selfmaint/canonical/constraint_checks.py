@@ -271,6 +271,7 @@ def _reference_checks(
             lambda by: (
                 key.referenced(by, Version.INSERTED),
                 *key.unless(by, Version.DELETED, situation.deleted),
+                Negation((key.referenced(by, Version.KNOWN),)),  # else its key is said to be there twice
             ),
             in_part,
             staying=False,

@@ -176,10 +176,12 @@ class UnmatchedRows(Struct, frozen=True, dict=True):
             if number is None or len(core.body) != 1 or view.unchanging is not None:
                 continue
             (atom,) = core.body
+            if atom.predicate != self.anti.barred.reads[0]:
+                continue
             values = tuple(atom.terms[i] for i in self._places)
             if any(test not in [NullTest(value) for value in values] for test in core.filters):
                 continue
-            is_all = atom.predicate == self.anti.barred.reads[0] and len({*atom.terms}) == atom.arity
+            is_all = len({*atom.terms}) == atom.arity
             by = [grouped.group_terms.get(i) for i in grouped.columns]
             if is_all and {*by} == {*values} and all(isinstance(term, Variable) for term in atom.terms):
                 row = grouped.stored(view.predicate, _apart(variables_of(core.body)))

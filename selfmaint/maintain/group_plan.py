@@ -38,6 +38,7 @@ from datalog.model import (
     ViewDefinition,
     apply_atom,
     block,
+    with_flag,
 )
 from selfmaint.maintain.conditions import is_never, negation
 from selfmaint.maintain.exact_numbers import summand
@@ -347,7 +348,7 @@ class GroupPlan(Struct, frozen=True, dict=True):
         if self.dropped:
             gone = Atom(GONE, self._row)
             blocks.append(block("changes", len(blocks), [gone], [*self._row, Constant(0)]))
-        return ViewDefinition("changes", (*self.view.columns, "is_there"), tuple(blocks))
+        return ViewDefinition("changes", with_flag(self.view.columns), tuple(blocks))
 
     @property
     def never_null(self) -> frozenset[int]:

@@ -121,6 +121,7 @@ def unlike(
 ) -> str | None:
     """What is computed with although what is known has, of values that are equal but written otherwise, any one."""
     terms = dict(zip(written.head.terms, core.head.terms, strict=True))
+    sized = _sized_with(definition, variable_types(written.atoms, relations))
     for variable in _computed_with(definition):
         term = terms[variable]
         if isinstance(term, Constant):
@@ -129,6 +130,11 @@ def unlike(
         else:
             kinds = _columns_of(term, core.body, relations)
             others = {kind for place in _places_of(term, core.body) for kind in met.get(place, ())}
+            if variable in sized and len({*kinds, *others}) > 1:
+                return (
+                    f"computes decimals with `{variable.name}`, which meets numbers of another type: how many digits "
+                    "they have depends on it; declare both columns with one type"
+                )
             is_alike = len({*map(_written, [*kinds, *others])}) <= 1 and (
                 len(kinds) <= 1 or not kinds[0].name.is_floating
             )
@@ -151,6 +157,20 @@ def _computed_with(definition: ViewDefinition) -> tuple[Variable, ...]:
         or (isinstance(part, Aggregate) and part.function in _ADDING)
     ]
     return expression_variables(computing)
+
+
+def _sized_with(definition: ViewDefinition, types: Mapping[Variable, ColumnType]) -> frozenset[Variable]:
+    """The variables of whose types it depends how many digits what is computed has: those in decimal arithmetic."""
+    (block,) = definition.blocks
+    parts = (
+        part
+        for value in (*block.outputs, *(block.groups or ()), *block.filters, *block.having)
+        for part in walk(value)
+        if isinstance(part, Arithmetic)
+    )
+    kinds = ((part, expression_type(part, types)) for part in parts)
+    decimal = [part for part, kind in kinds if kind is not None and kind.name is TypeName.DECIMAL]
+    return frozenset(expression_variables(decimal))
 
 
 def _columns_of(term: Term, atoms: Iterable[Atom], relations: Mapping[str, BaseRelation]) -> list[ColumnType]:

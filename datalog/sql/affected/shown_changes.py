@@ -18,7 +18,7 @@ import sqlglot
 from msgspec import Struct
 from sqlglot import exp
 
-from datalog.model import ANY, OpaqueView, TextQuery
+from datalog.model import ANY, OpaqueView, TextQuery, with_flag
 from datalog.sql import tables
 from datalog.sql.affected.shown_rows import COME, OLD, STORED, ShownRows
 from datalog.sql.dialect import SPARK
@@ -50,9 +50,9 @@ class ShownChanges(Struct, frozen=True):
         now = ", ".join(f"{quoted(outputs[i])} AS {quoted(name)}" for i, name in self._columns(places))
         before = ", ".join(f"v{i} AS {quoted(name)}" for i, name in self._columns(places))
         sides = [(f"SELECT {now} FROM {made}", 1), (f"SELECT {before} FROM {old}", 0)]
+        *every, flag = map(quoted, with_flag(self.view.columns))
         rows = " UNION ALL ".join(
-            f"SELECT {', '.join(map(quoted, self.view.columns))}, {there} AS is_there "
-            f"FROM ({one} EXCEPT {other}) AS side_{there}"
+            f"SELECT {', '.join(every)}, {there} AS {flag} FROM ({one} EXCEPT {other}) AS side_{there}"
             for (one, there), (other, _) in (sides, sides[::-1])
         )
         return self._query([(made, self._bound(self.shown.new()))], rows)

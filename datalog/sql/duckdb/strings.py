@@ -43,8 +43,9 @@ _BLOCKS = (
 """The scripts of living languages but Georgian, signs and pictures: of these every letter was held against Spark's."""
 _LOWER, _UPPER = (0x0130, 0x03A3), (0x0149, 0x019B, 0x01F0, 0x0390, 0x03B0, 0x0587, *range(0x1E96, 0x1E9B))
 _TITLE = (0x00DF, *range(0x01C4, 0x01CD), *range(0x01F1, 0x01F4), 0x03F4, 0x1E9E, 0x2126, 0x212A, 0x212B)
-_DIFFER = {"lower": _LOWER, "upper": _UPPER, "initcap": (*_LOWER, *_UPPER, *_TITLE)}
-"""Letters among them that become several, or others at the end of a word, or differ from one version to the next."""
+_BEFORE_WORDS = (*_LOWER, *_UPPER, *_TITLE)
+"""Letters among them that become several, or others at the end of a word, or differ from one version to the next; the
+last ones where a word begins."""
 
 
 def _alike(others: Sequence[int]) -> str:
@@ -58,7 +59,12 @@ def _alike(others: Sequence[int]) -> str:
     return "[" + "".join(f"\\x{{{low:x}}}-\\x{{{high:x}}}" for low, high in parts if low <= high) + "]*"
 
 
-ALIKE = {function: _alike(others) for function, others in _DIFFER.items()}
+_FIRST, _REST = (_alike((0x20, *others)).removesuffix("*") for others in (_BEFORE_WORDS, _LOWER))
+ALIKE = {
+    "lower": _alike(_LOWER),
+    "upper": _alike(_UPPER),
+    "initcap": f" *({_FIRST}{_REST}* +)*({_FIRST}{_REST}*)?",
+}
 """The patterns of texts of which all letters have the same case in Spark and DuckDB."""
 
 

@@ -114,4 +114,6 @@ def long_number(tokens: Sequence[Token]) -> Token | None:
 
 
 def _digits(text: str) -> int:
-    return 0 if "e" in text.lower() else sum(char.isdigit() for char in text)
+    """How many digits a decimal type has that holds a number; 0 of a double."""
+    whole, _, rest = text.partition(".")
+    return 0 if "e" in text.lower() else len(whole.lstrip("0")) + len(rest)

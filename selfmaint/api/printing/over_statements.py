@@ -1,7 +1,7 @@
 """What maintains a view that is computed from other stored views, as Spark SQL: its query, over their new rows.
 
-Base relations that stored views copy are read from these. So the statement is run last, when all of them are as
-the update leaves them: the statements of other views read the rows before it.
+Base relations that stored views copy are read from these. So the statement is run when all of them are as the update
+leaves them, and after the statements of other views that read the rows before it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ def over_statements(
     copies = copied(catalog.apart)
     every = [*below.views, *(catalog.whole(one.name) for name in below.told for one in copies[name].stored)]
     up_to_date = ", ".join(f"`{name}`" for name in dict.fromkeys(every))
-    about = f"computes `{view.name}` anew: run it last, when {up_to_date} and all others are as the update leaves them"
+    about = (
+        f"computes `{view.name}` anew from {up_to_date}: after their own statements, and after all statements of other "
+        "views that are not `anew`"
+    )
     reads = tuple(sorted(map(dotted, read)))
     yield Statement(StatementKind.ANEW, f"{view.name}@anew", about, Program(), made, reads)
 

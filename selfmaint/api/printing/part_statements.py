@@ -21,6 +21,7 @@ from datalog.model import (
     Version,
     ViewDefinition,
     block,
+    with_flag,
 )
 from datalog.rewrite import drop_empty
 from datalog.sql import (
@@ -86,7 +87,7 @@ def part_changes(
         for number, (predicate, there) in enumerate(((_NEW, 1), (_GONE, 0)))
         if predicate in made_of
     ]
-    columns = (*view.columns, "is_there")
+    columns = with_flag(view.columns)
     query = select_in_steps(steps, ViewDefinition("changes", columns, tuple(rows)), tables)
     condition = ", if neither the tests nor the queries of open groups have rows"
     yield from applied(view, query, tables, condition)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from datalog.model import Predicate, Program, Version
+from datalog.copies import replace
+from datalog.model import Predicate, Program, Version, with_flag
 from datalog.sql import Query, Table, read_set, text
 from datalog.sql.affected import ShownRows
 from datalog.sql.affected.shown_changes import ShownChanges
@@ -33,7 +34,12 @@ def shown_statements(
     ]
     if sides == [None, None]:
         return
-    changes = ShownChanges(shown, tables[view.predicate], *sides)
+    at, held = view.predicate, view.predicate.of(Version.STEP)
+    if not view.columns:  # of `SELECT *`
+        names = tuple(name for name, _ in shown.outputs)
+        whole = replace(tables[at], columns=names)
+        tables = {**tables, at: whole, held: replace(tables[held], columns=with_flag(names))}
+    changes = ShownChanges(shown, tables[at], *sides)
     unsettled = changes.unsettled()
     if unsettled is not None:
         about = (
@@ -48,7 +54,8 @@ def shown_statements(
 
 def has_like_columns(view: View, shown: ShownRows) -> bool:
     """Whether a view's table has the columns of its query, as far as the warehouse file says which it has."""
-    return sorted(name.casefold() for name in view.columns) == sorted(name for name, _ in shown.outputs)
+    names = sorted(name.casefold() for name in view.columns)
+    return not names or names == sorted(name for name, _ in shown.outputs)
 
 
 def _reads(query: Query) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from datalog.budget import BudgetSpentError, limit
 from datalog.copies import replace
-from datalog.model import Predicate, Program, Rule, Version
+from datalog.model import Predicate, Program, Rule, Version, with_flag
 from datalog.rewrite import drop_unreachable, drop_unused_columns, held_apart, minimised, simplify
 from datalog.rewrite.lookups import Held
 from datalog.sql import Query, Table, held_table, read_set, select, select_table, stands_alone, text
@@ -77,17 +77,17 @@ def tables_of(catalog: Catalog, names: Mapping[str, str]) -> dict[Predicate, Tab
         if view.is_counted:
             more = catalog.not_null(view) | {len(view.stored_columns)}
             found[view.predicate] = Table(unused(f"{view.name}_counted"), view.columns, more)
-            columns = (*view.columns, "is_there")
+            columns = with_flag(view.columns)
             found[view.predicate.of(Version.STEP)] = Table(unused(f"{view.name}_changes"), columns)
         elif not view.is_decided:
-            columns = (*view.stored_columns, "is_there")
+            columns = with_flag(view.stored_columns)
             found[view.predicate.of(Version.STEP)] = Table(unused(f"{view.name}_changes"), columns)
     for whole, parts in catalog.unions.items():
         for number, (branch, part) in enumerate(parts.items()):
             columns = branch.selection.columns
             found[part.predicate] = Table(unused(f"{whole}_{number}"), columns, catalog.not_null(part))
     for whole in catalog.unions:
-        columns = (*catalog.view(whole).columns, "is_there")
+        columns = with_flag(catalog.view(whole).columns)
         found[Predicate(whole, Version.STEP)] = Table(unused(f"{whole}_changes"), columns)
     for relation in catalog.relations.values():
         not_null = frozenset(range(relation.arity)) - relation.nullable

@@ -22,7 +22,8 @@ def applied(
         tables: where the rows are.
         condition: what has to be for them to be right, in words, or nothing.
     """
-    whole, held = Table(tables[view.predicate].name, view.columns), tables[view.predicate.of(Version.STEP)]
+    held = tables[view.predicate.of(Version.STEP)]
+    whole = Table(tables[view.predicate].name, held.columns[:-1])
     about = (
         f"the rows that `{view.name}` gains, and with 0 those that it loses{condition}; drop it at the end"
     )

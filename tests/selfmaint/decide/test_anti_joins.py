@@ -239,3 +239,24 @@ def test_a_view_that_counts_some_of_them_does_not(text: str) -> None:
     program = PROGRAM[: PROGRAM.index("create view stray")] + f"create view paid as {text};"
     made = selfmaint.build(program, views, engine="duckdb")
     assert made.check(update(made, {}, {"payment": [(5, 1)]}))["unpaid"].kind is VerdictKind.UNDECIDED
+
+
+def test_a_view_that_counts_rows_of_a_narrower_table_tells_nothing() -> None:
+    program = """create table owner (id int primary key, name string not null);
+        create table ship (id int primary key, name string, flag string, owner int references owner);
+        create table call (ship int not null references ship, kind string not null);
+        create view daily as select ship, kind, count(*) as n from call group by ship, kind;
+        create view idle as
+            select o.id, o.name from owner o left join ship s on s.owner = o.id where s.id is null;
+    """
+    columns = {
+        "daily": {"ship": pa.int32(), "kind": pa.string(), "n": pa.int64()},
+        "idle": {"id": pa.int32(), "name": pa.string()},
+        "ship": {"id": pa.int32(), "name": pa.string(), "flag": pa.string(), "owner": pa.int32()},
+    }
+    views = {
+        name: frames.frame(columns, name, rows) for name, rows in {"daily": [(2, "x", 1)], "idle": []}.items()
+    }
+    made = selfmaint.build(program, views, engine="duckdb")
+    gone = frames.update_of(made, columns, {}, {"ship": [(1, "a", "b", 7)]}, effective=True)
+    assert made.check(gone)["idle"].kind is not VerdictKind.YES

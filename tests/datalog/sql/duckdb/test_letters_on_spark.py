@@ -39,6 +39,7 @@ def cased(function: str, text: str) -> object:
 def test_letters_with_accents() -> None:
     assert cased("upper", "stra\u00dfe") == "STRASSE"
     assert cased("lower", "STRA\u00dfE \u1e9e") == "stra\u00dfe \u00df"
+    assert cased("initcap", "gro\u00df STRA\u00dfE") == "Gro\u00df Stra\u00dfe"
     assert cased("initcap", "\u00e9MILE  d'\u00c9tat") == "\u00c9mile  D'\u00e9tat"
     assert cased("upper", "jos\u00e9 \u0142\u00f3d\u017a \u043c\u0438\u0440") == (
         "JOS\u00c9 \u0141\u00d3D\u0179 \u041c\u0418\u0420"
@@ -52,7 +53,7 @@ def test_letters_with_accents() -> None:
         *((function, "\u039f\u0394\u039f\u03a3") for function in ("lower", "initcap")),
         *((function, "\u0130") for function in ("lower", "initcap")),
         *((function, "\u01f0") for function in ("upper", "initcap")),
-        ("initcap", "stra\u00dfe"),
+        ("initcap", "am \u00dfe"),
         *((function, letter) for function in ALIKE for letter in ("\u10d0", "\ufb01")),
     ],
 )
@@ -63,11 +64,11 @@ def test_letters_of_which_spark_makes_others_are_an_error(function: str, text: s
     assert "--engine spark" in str(failed.value.diagnostics[0].hint)
 
 
-def alike(function: str) -> list[str]:
-    """All letters of which a function is computed."""
+def alike(function: str, before: str = "") -> list[str]:
+    """All letters of which a function is computed, behind some text."""
     pattern = re.compile(re.sub(r"\\x\{(\w+)\}", lambda its: f"\\U{int(its[1], 16):08x}", ALIKE[function]))
     letters = (chr(number) for number in range(1, 0x110000) if not 0xD800 <= number < 0xE000)
-    return [letter for letter in letters if pattern.fullmatch(letter)]
+    return [letter for letter in letters if pattern.fullmatch(before + letter)]
 
 
 def test_the_case_of_all_other_letters_is_sparks(spark: SparkSession, tmp_path: Path) -> None:
@@ -77,7 +78,8 @@ def test_the_case_of_all_other_letters_is_sparks(spark: SparkSession, tmp_path: 
         letters = alike(function)
         assert len(letters) > 100_000
         words = ["".join(chosen.choices([*letters[:3000], " "], k=6)) for _ in range(3000)]
-        texts[function] = [*words, *(f"{letter} a{letter}b {letter}c" for letter in letters)]
+        within = [f"a{letter}b" for letter in sorted({*alike(function, "a")} - {*letters})]
+        texts[function] = [*words, *within, *(f"{letter} a{letter}b {letter}c" for letter in letters)]
     most = max(map(len, texts.values()))
     columns = {function: [*given, *[None] * (most - len(given))] for function, given in texts.items()}
     pq.write_table(pa.table({"n": range(most), **columns}), tmp_path / "texts.parquet")
