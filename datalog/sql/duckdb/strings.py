@@ -111,8 +111,11 @@ def _padded(function: str, arguments: Sequence[Typed]) -> exp.Expr:
 
 
 def _part(function: str, arguments: Sequence[Typed]) -> exp.Expr:
-    text, separator, number = arguments
-    return call(function, *texts([text]), _written(function, separator), _number(function, number, 1))
+    """A part of a text, from 1, or from the end where the number is negative."""
+    text, separator, (number, kind) = arguments
+    count = number.this if isinstance(number, exp.Neg) else number
+    _number(function, (count, kind), 1)
+    return call(function, *texts([text]), _written(function, separator), number)
 
 
 def _written(function: str, argument: Typed) -> exp.Expr:

@@ -17,6 +17,7 @@
     try_divide(a, b)              a / nullif(b, 0)
     dayname(a)                    CASE dayofweek(a) WHEN 1 THEN 'Sun' ... END
     substring_index(a, '-', 1)    split_part(a, '-', 1)
+    substring_index(a, '@', -1)   split_part(a, '@', -1)
     split(a, '-')[0]              split_part(a, '-', 1)
     VALUES (1), (2)               SELECT 1 AS col1 UNION ALL SELECT 2
 
@@ -121,12 +122,15 @@ def _named_of(part: type[exp.Func], names: Sequence[str], node: exp.Expr) -> exp
     return exp.Case(this=part(this=node.this), ifs=ifs)
 
 
-def _first_part(node: exp.Expr) -> exp.Expr:
-    """`substring_index` up to the first of some characters."""
-    delimiter = node.args.get("delimiter")
-    if node.args.get("count") != exp.Literal.number(1) or not _is_text(delimiter):
+def _first_or_last_part(node: exp.Expr) -> exp.Expr:
+    """`substring_index` up to the first of some characters, or from the last of one on."""
+    delimiter, count = node.args.get("delimiter"), node.args.get("count")
+    is_last = count == exp.Neg(this=exp.Literal.number(1))
+    if not (is_last or count == exp.Literal.number(1)) or not _is_text(delimiter):
         return node
-    return exp.SplitPart(this=node.this, delimiter=delimiter, part_index=exp.Literal.number(1))
+    if is_last and (delimiter is None or len(delimiter.name) != 1):  # of several that overlap it is another one from the end
+        return node
+    return exp.SplitPart(this=node.this, delimiter=delimiter, part_index=count)
 
 
 def _first_of_split(node: exp.Expr) -> exp.Expr:
@@ -175,7 +179,7 @@ _BY_TYPE: Mapping[type[exp.Expr], _Change] = {
     ),
     exp.Space: lambda node: exp.Repeat(this=exp.Literal.string(" "), times=node.this),
     exp.StartsWith: partial(_has, "", "%"),
-    exp.SubstringIndex: _first_part,
+    exp.SubstringIndex: _first_or_last_part,
     exp.Values: queries_of_values,
 }
 _BY_NAME: Mapping[str, _Change] = {

@@ -221,6 +221,13 @@ CALLS = [
     *(f"{way}({x}, {n}, '\u00e9x')" for way in ("lpad", "rpad") for x in "su" for n in (0, 1, 2, 7)),
     *("lpad(s, 4)", "rpad(u, 4)", "space(2)", "concat(space(0), s)"),
     *("split_part(s, 'b', 1)", "split_part(u, 'x', 2)", "split_part(s, ' ', 9)"),
+    *(
+        "split_part(s, 'b', -1)",
+        "split_part(u, 'x', -2)",
+        "split_part(s, ' ', -9)",
+        "split_part(s, 'bb', -1)",
+    ),
+    *("substring_index(s, 'b', -1)", "substring_index(u, 'x', -1)", "substring_index(s, ' ', -1)"),
     *("translate(s, 'abB', 'xy')", "translate(u, '\u0301\U0001f600', 'e')", "translate(s, 'aa', '12')"),
     *(
         "instr(s, 'b')",
@@ -496,7 +503,7 @@ REFUSED = [
         "right(s, i4)",
         "lpad(s, 3, '')",
         "split_part(s, u, 1)",
-        "split_part(s, 'b', -1)",
+        "split_part(s, 'b', 0)",
         "translate(s, u, 'x')",
     ),
     *("concat_ws('-', d)", "p div 2", "pmod(d, 2)", "sign(s)", "unix_timestamp(s)", "repeat(s, -1)"),
