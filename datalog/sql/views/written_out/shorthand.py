@@ -128,7 +128,9 @@ def _first_or_last_part(node: exp.Expr) -> exp.Expr:
     is_last = count == exp.Neg(this=exp.Literal.number(1))
     if not (is_last or count == exp.Literal.number(1)) or not _is_text(delimiter):
         return node
-    if is_last and (delimiter is None or len(delimiter.name) != 1):  # of several that overlap it is another one from the end
+    if is_last and (
+        delimiter is None or len(delimiter.name) != 1
+    ):  # of several that overlap it is another one from the end
         return node
     return exp.SplitPart(this=node.this, delimiter=delimiter, part_index=count)
 
