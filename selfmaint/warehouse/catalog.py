@@ -33,12 +33,13 @@ from datalog.model import (
 )
 from datalog.rewrite.branches import Branch
 from datalog.syntax import show
+from selfmaint.warehouse.alike import types_met
 from selfmaint.warehouse.base_relations import BaseRelation, add_undeclared, base_relations, certain_variables
 from selfmaint.warehouse.branches import queries_apart, query_branches, told_apart
 from selfmaint.warehouse.clock import Clock
 from selfmaint.warehouse.computed_columns import are_computed_alike
 from selfmaint.warehouse.constraints import Reference
-from selfmaint.warehouse.cores import core_rules, projected, types_met, with_core, without_core
+from selfmaint.warehouse.cores import core_rules, projected, with_core, without_core
 from selfmaint.warehouse.definitions import rules_by_name, separated, unfolded_rules, view_of
 from selfmaint.warehouse.emptiness import with_empty_views
 from selfmaint.warehouse.outer_joins import joins_of, outer_parts, parts_of

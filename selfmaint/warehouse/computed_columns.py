@@ -50,8 +50,8 @@ from datalog.model import (
     walk,
 )
 from datalog.rewrite.branches import column
+from selfmaint.warehouse.alike import Met, unlike
 from selfmaint.warehouse.base_relations import BaseRelation, variable_types
-from selfmaint.warehouse.cores import Met, unlike
 from selfmaint.warehouse.views import GroupedView, View
 
 _EXACT = (AggregateFunction.AVG, AggregateFunction.COUNT)

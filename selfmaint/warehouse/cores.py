@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from decimal import Decimal
-from typing import TypeAlias
+from collections.abc import Iterable, Mapping
 
 from datalog.analysis.expression_types import expression_type
 from datalog.copies import replace
 from datalog.evaluate import EvaluationError, evaluate_view
-from datalog.graphs import components
 from datalog.model import (
-    MAX_PRECISION,
-    Aggregate,
     AggregateFunction,
-    Arithmetic,
     Atom,
     Block,
-    Call,
-    Cast,
     ColumnType,
     Constant,
-    Minus,
     Predicate,
     Rule,
     Term,
@@ -31,15 +22,14 @@ from datalog.model import (
     ViewDefinition,
     expression_variables,
     variables_of,
-    walk,
 )
+from selfmaint.warehouse.alike import ADDING, Met, unlike
 from selfmaint.warehouse.base_relations import BaseRelation, determined_terms, variable_types
 from selfmaint.warehouse.definitions import limited_view, without_references
 from selfmaint.warehouse.grouped import Grouped, Measure, core_rule, grouped
 from selfmaint.warehouse.having import LEFT_OUT, NOT_TOLD, asks_plainly, shows_nonzero_sums
 from selfmaint.warehouse.views import GroupedView, Limitation, Outside, View
 
-_ADDING = (AggregateFunction.SUM, AggregateFunction.AVG)
 _DOES = {
     Outside.AGGREGATE: "groups",
     Outside.BAG: "removes duplicates",
@@ -52,33 +42,6 @@ def core_rules(beyond: Mapping[str, View]) -> dict[str, Rule]:
     """The rules of the cores of views whose rows are groups, by view."""
     made = {n: core_rule(view.grouping) for n, view in beyond.items() if view.grouping is not None}
     return {name: rule for name, rule in made.items() if rule is not None}
-
-
-Met: TypeAlias = Mapping[tuple[str, int], frozenset[ColumnType]]
-"""For each column of a base relation the types of those that its values may come from."""
-
-
-def types_met(bodies: Iterable[Iterable[Atom]], relations: Mapping[str, BaseRelation]) -> Met:
-    """The types of the columns that joins and foreign keys equate, through each other, with each column.
-
-    What a view tells of a column may be what stands in a column that the view joins it with.
-    """
-    same: list[tuple[tuple[str, int], tuple[str, int]]] = []
-    for body in bodies:
-        first: dict[Term, tuple[str, int]] = {}
-        for atom in (atom for atom in body if atom.predicate.name in relations):
-            for i, term in enumerate(atom.terms):
-                place = (atom.predicate.name, i)
-                same.append((place, place if isinstance(term, Constant) else first.setdefault(term, place)))
-    for relation in relations.values():
-        for reference in relation.references:
-            pairs = zip(reference.columns, reference.target_columns, strict=True)
-            same += (((relation.name, i), (reference.target, j)) for i, j in pairs)
-    found = {}
-    for component in components((), same):
-        kinds = frozenset(relations[name].types[i] for name, i in component)
-        found.update(dict.fromkeys(component, kinds))
-    return found
 
 
 def with_core(
@@ -114,94 +77,6 @@ def with_core(
         return replace(made, if_inexact=if_inexact) if doubtful.inexact else made
     text = f"`{view.name}` groups, and `{view.columns[min(found.inexact)]}` {_adds_up(made, relations)}"
     return replace(view, limitation=Limitation(kind, text), if_inexact=if_inexact)
-
-
-def unlike(
-    definition: ViewDefinition, written: Rule, core: View, relations: Mapping[str, BaseRelation], met: Met
-) -> str | None:
-    """What is computed with although what is known has, of values that are equal but written otherwise, any one."""
-    terms = dict(zip(written.head.terms, core.head.terms, strict=True))
-    sized = _sized_with(definition, variable_types(written.atoms, relations))
-    for variable in _computed_with(definition):
-        term = terms[variable]
-        if isinstance(term, Constant):
-            kinds = _columns_of(variable, written.atoms, relations)
-            is_alike = bool(kinds) and all(_is_written(term, kind) for kind in kinds)
-        else:
-            kinds = _columns_of(term, core.body, relations)
-            others = {kind for place in _places_of(term, core.body) for kind in met.get(place, ())}
-            if variable in sized and len({*kinds, *others}) > 1:
-                return (
-                    f"computes decimals with `{variable.name}`, which meets numbers of another type: how many digits "
-                    "they have depends on it; declare both columns with one type"
-                )
-            is_alike = len({*map(_written, [*kinds, *others])}) <= 1 and (
-                len(kinds) <= 1 or not kinds[0].name.is_floating
-            )
-        if not is_alike:
-            return (
-                f"computes with `{variable.name}`, equal values of which may be written otherwise, as 1.0 and 1.00, "
-                "or 0.0 and -0.0: compare it to what is of its type, and no doubles"
-            )
-    return None
-
-
-def _computed_with(definition: ViewDefinition) -> tuple[Variable, ...]:
-    """The variables of whose values it matters what type they are of, and how they are written."""
-    (block,) = definition.blocks
-    computing = [
-        part
-        for value in (*block.outputs, *(block.groups or ()), *block.filters, *block.having)
-        for part in walk(value)
-        if isinstance(part, Arithmetic | Minus | Cast | Call)
-        or (isinstance(part, Aggregate) and part.function in _ADDING)
-    ]
-    return expression_variables(computing)
-
-
-def _sized_with(definition: ViewDefinition, types: Mapping[Variable, ColumnType]) -> frozenset[Variable]:
-    """The variables of whose types it depends how many digits what is computed has: those in decimal arithmetic."""
-    (block,) = definition.blocks
-    parts = (
-        part
-        for value in (*block.outputs, *(block.groups or ()), *block.filters, *block.having)
-        for part in walk(value)
-        if isinstance(part, Arithmetic)
-    )
-    kinds = ((part, expression_type(part, types)) for part in parts)
-    decimal = [part for part, kind in kinds if kind is not None and kind.name is TypeName.DECIMAL]
-    return frozenset(expression_variables(decimal))
-
-
-def _columns_of(term: Term, atoms: Iterable[Atom], relations: Mapping[str, BaseRelation]) -> list[ColumnType]:
-    """The types of the columns of base relations that a term stands in."""
-    return [
-        relations[atom.predicate.name].types[i]
-        for atom in atoms
-        if atom.predicate.name in relations
-        for i, its in enumerate(atom.terms)
-        if its == term
-    ]
-
-
-def _places_of(term: Term, atoms: Iterable[Atom]) -> Iterator[tuple[str, int]]:
-    """The columns that a term stands in."""
-    return ((atom.predicate.name, i) for atom in atoms for i, its in enumerate(atom.terms) if its == term)
-
-
-def _is_written(constant: Constant, kind: ColumnType) -> bool:
-    """Whether a constant is written as the values of a type that equal it are."""
-    value = constant.value
-    if isinstance(value, Decimal):
-        return kind.name is TypeName.DECIMAL and kind.scale == -int(value.as_tuple().exponent)
-    return not isinstance(value, float) and not kind.name.is_floating and kind.name is not TypeName.DECIMAL
-
-
-def _written(kind: ColumnType) -> ColumnType:
-    """A type of which equal values are written as those of another one."""
-    if kind.name is TypeName.DECIMAL and kind.precision is not None:
-        return ColumnType(TypeName.DECIMAL, MAX_PRECISION, kind.scale)
-    return ColumnType(TypeName.BIGINT) if kind.name.is_integer else kind
 
 
 def _needed(
@@ -330,7 +205,7 @@ def _unknown_sums(view: GroupedView, relations: Mapping[str, BaseRelation]) -> f
 def _added_types(found: Grouped, core: View, relations: Mapping[str, BaseRelation]) -> dict[int, ColumnType]:
     """The types of what is added up, by column."""
     types = _types_of(found, core, relations)
-    adding = [m for m in (*found.measures, *found.tested) if m.aggregate.function in _ADDING]
+    adding = [m for m in (*found.measures, *found.tested) if m.aggregate.function in ADDING]
     given = {m.column: expression_type(m.aggregate.operand, types) for m in adding if m.aggregate.operand}
     return {c: one for c, one in given.items() if one is not None}
 

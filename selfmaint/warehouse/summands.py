@@ -35,8 +35,9 @@ from datalog.model import (
     block,
 )
 from selfmaint.engine.column_types import fits
+from selfmaint.warehouse.alike import types_met
 from selfmaint.warehouse.base_relations import BaseRelation
-from selfmaint.warehouse.cores import core_rules, output_types, types_met, with_core
+from selfmaint.warehouse.cores import core_rules, output_types, with_core
 from selfmaint.warehouse.definitions import (
     NOT_YET,
     grouping,

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from datalog.model import OpaqueView, Predicate, Program, TextQuery, Version
 from datalog.rewrite import drop_unreachable
+from datalog.rewrite.reachable import predicates_of
 from datalog.sql import Query, Table, bound_text, read_set, select, select_view, text
 from datalog.sql.anew import over_steps, overwrite
 from datalog.sql.names import casefolded, unique
@@ -23,6 +24,9 @@ from selfmaint.fallback.recompute import rules_of
 from selfmaint.warehouse.base_relations import row_atom
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.situation import Situation
+
+ITSELF = "`check` and `maintain` compute it from its own rows before the update: that is not printed"
+"""Why there is none."""
 
 
 def over_statements(
@@ -76,11 +80,26 @@ def _stored(catalog: Catalog, name: str, tables: Mapping[Predicate, Table]) -> T
     return tables[view.predicate.of(Version.BAG) if view.is_counted else view.predicate]
 
 
+def tells_itself(catalog: Catalog, view: View, below: Below) -> bool:
+    """Whether its own rows tell those of a base relation: they cannot be read when they are replaced."""
+    read = (
+        predicate.name
+        for name in below.told
+        for rule in _program(catalog, name)[0].rules
+        for predicate in predicates_of(rule.body)
+    )
+    return any(catalog.whole(name) == view.name for name in read)
+
+
+def _program(catalog: Catalog, name: str) -> tuple[Program, Predicate]:
+    """How stored views tell a base relation's rows, and their predicate."""
+    decision, nothing = Decision(catalog.apart), Situation()
+    goal = row_atom(catalog.relations[name], Version.AFTER).predicate
+    rules = (*decision.known(nothing), *after_rules(decision.catalog, nothing))
+    return in_one_query(drop_unreachable(Program(rules), [goal]), goal), goal
+
+
 def _told(catalog: Catalog, name: str, tables: Mapping[Predicate, Table]) -> Query:
     """A base relation's rows, as stored views tell them."""
-    decision, nothing = Decision(catalog.apart), Situation()
-    relation = catalog.relations[name]
-    goal = row_atom(relation, Version.AFTER).predicate
-    rules = (*decision.known(nothing), *after_rules(decision.catalog, nothing))
-    program = in_one_query(drop_unreachable(Program(rules), [goal]), goal)
-    return select(program, goal, tables, columns=relation.columns)
+    program, goal = _program(catalog, name)
+    return select(program, goal, tables, columns=catalog.relations[name].columns)

@@ -32,7 +32,7 @@ from selfmaint.api.printing.group_statements import (
     open_groups,
 )
 from selfmaint.api.printing.implied_tests import without_implied
-from selfmaint.api.printing.over_statements import over_statements
+from selfmaint.api.printing.over_statements import ITSELF, over_statements, tells_itself
 from selfmaint.api.printing.part_statements import part_changes, part_statements
 from selfmaint.api.printing.printed import Statement, StatementKind, Statements
 from selfmaint.api.printing.shown_statements import UNLIKE, has_like_columns, shown_statements
@@ -151,11 +151,12 @@ def statements(
     catalog = decision.catalog
     if not_printed(catalog, view, situation) is not None:
         return ()
-    if not view.is_decided and (below := what_is_below(catalog, view)):
+    is_limited = any(not part.is_decided for part in catalog.parts(view))
+    if is_limited and (below := what_is_below(catalog, view)):
         return _with_rows(
             catalog.apart, tuple(over_statements(catalog, view, below, situation, tables)), tables
         )
-    if not view.is_decided and (shown := shown_rows_of(catalog, view)):
+    if is_limited and (shown := shown_rows_of(catalog, view)):
         return tuple(shown_statements(view, shown, situation, tables))
     if view.name in catalog.unions:
         found = _of_parts(Decision(catalog.apart, decision.budget_s), view, situation, tables)
@@ -205,8 +206,8 @@ def not_printed(catalog: Catalog, view: View, situation: Situation) -> str | Non
     limited = next((part for part in parts if not part.is_decided), None)
     if limited is None:
         return UNCOUNTABLE if uncountable(parts, situation) and not view.always_empty else None
-    if what_is_below(catalog, view) is not None:
-        return None
+    if (below := what_is_below(catalog, view)) is not None:
+        return ITSELF if tells_itself(catalog, view, below) else None
     if (shown := shown_rows_of(catalog, view)) is not None:
         if shown.table.name in situation.deleted and not situation.effective:
             return UNSURE

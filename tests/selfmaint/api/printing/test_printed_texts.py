@@ -18,6 +18,7 @@ import sqlglot
 import selfmaint
 from selfmaint.api.file.programs import catalog_of
 from selfmaint.api.following.shown_rows import UNSURE
+from selfmaint.api.printing.over_statements import ITSELF
 from selfmaint.api.printing.printed import StatementKind, Statements
 from selfmaint.api.printing.statements import printed
 from selfmaint.decide.decision import Decision
@@ -189,6 +190,22 @@ def test_what_is_not_printed_says_why() -> None:
     assert (tuple(idle), idle.unchanging) == ((), "these changes do not change `v`")
     idle = script(OVER["words"], BELOW, Situation.any_update(["s"], effective=True))
     assert (tuple(idle), idle.unchanging) == ((), "these changes do not change `v`")
+
+
+@pytest.mark.parametrize(
+    ("query", "is_told"),
+    [
+        ("select r.id, r.g, r.d, r.t, s.id as sid, s.n from r left join s on s.g = r.g", True),
+        ("select r.*, (select max(n) from s where s.g = r.g) as m from r", False),
+        ("select r.*, count(*) over (partition by s.n) as k from r left join s on s.id = r.d", False),
+    ],
+)
+def test_a_view_is_not_replaced_from_its_own_rows(query: str, is_told: bool) -> None:
+    found = script(query, {"ss": "select * from s"}, Situation.any_update(["r"], effective=True))
+    kinds = {one.kind for one in found}
+    assert StatementKind.ANEW not in kinds
+    assert (StatementKind.CHANGES in kinds) or not is_told
+    assert found.undecided != ITSELF or not found
 
 
 def test_statements_of_own_rows_read_the_groups_that_are_touched() -> None:
