@@ -43,6 +43,6 @@ def over_steps(
     given = f" ({', '.join(map(quoted, names))})" if names else ""
     made = ",\n".join(f"{quoted(name)} AS (\n{text(step)}\n)" for name, step in steps.items())
     before = f"WITH {made}\n" if made else ""
-    # The text may end in a comment: its line ends before the parenthesis.
     wanted = ", ".join(map(quoted, columns)) or "*"
+    # The text may end in a comment: its line ends before the parenthesis.
     return f"{before}SELECT {wanted} FROM (\n{query}\n) AS {quoted('made')}{given}"

@@ -109,7 +109,8 @@ def constant(value: Value) -> exp.Expr:
 def _decimal(value: Decimal) -> exp.Expr:
     """A decimal. The zero before the point is left out where DuckDB would count it as one digit too many."""
     digits = format(value, "f")
-    return _number(digits.replace("0.", ".", 1) if len(digits.lstrip("-")) > MAX_PRECISION + 1 else digits)
+    sign, rest = digits[: digits.startswith("-")], digits.removeprefix("-")
+    return _number(sign + (rest[1:] if rest.startswith("0.") and len(rest) > MAX_PRECISION + 1 else rest))
 
 
 def _number(digits: str) -> exp.Expr:

@@ -33,7 +33,7 @@ from sqlglot import exp
 
 from datalog.model import OpaqueView, TextQuery, TextRead
 from datalog.sql.affected.plan import Filter, Limited, Plan, Project, Query, Scan, Table, Windows, number_of
-from datalog.sql.text import text
+from datalog.sql.text import quoted, text
 
 OLD, STORED, COME = "old_rows", "stored_rows", "new_rows"
 """What the queries call the view's rows before the update, those that do not go, and the relation's rows that come."""
@@ -90,7 +90,7 @@ class ShownRows(Struct, frozen=True):
         kept = [i for i, (_, tree) in enumerate(self.outputs) if not _windows_in(tree)]
         over = {name: exp.column(own) for name, own in names.items()}
         shown = [
-            f"{f'v{i}' if i in kept else _sql(_replaced(tree, over))} AS {_named(name)}"
+            f"{f'v{i}' if i in kept else _sql(_replaced(tree, over))} AS {quoted(name)}"
             for i, (name, tree) in enumerate(self.outputs)
         ]
         made = [
@@ -144,7 +144,7 @@ class ShownRows(Struct, frozen=True):
         return [f"v{self.shown[i]} AS b{i}" for i in self._used]
 
     def _of_new(self) -> list[str]:
-        return [f"{_named(self.table.columns[i])} AS b{i}" for i in self._used]
+        return [f"{quoted(self.table.columns[i])} AS b{i}" for i in self._used]
 
     def _over_columns(self, tree: exp.Expr) -> exp.Expr:
         return _replaced(tree, {self.table.columns[i]: exp.column(f"b{i}") for i in self._used})
@@ -176,10 +176,6 @@ class _Text:
 
 def _sql(tree: exp.Expr) -> str:
     return text(tree, pretty=False)
-
-
-def _named(name: str) -> str:
-    return _sql(exp.to_identifier(name, quoted=True))
 
 
 def _names_in(tree: exp.Expr) -> set[str]:

@@ -49,6 +49,7 @@ last ones where a word begins."""
 
 
 def _alike(others: Sequence[int]) -> str:
+    """The class of the letters but for some."""
     parts: list[tuple[int, int]] = []
     for low, high in sorted([*_BLOCKS, *((other, other) for other in others)]):
         if low == high:
@@ -56,13 +57,13 @@ def _alike(others: Sequence[int]) -> str:
             parts += [(first, low - 1), (high + 1, last)]
         else:
             parts.append((low, high))
-    return "[" + "".join(f"\\x{{{low:x}}}-\\x{{{high:x}}}" for low, high in parts if low <= high) + "]*"
+    return "[" + "".join(f"\\x{{{low:x}}}-\\x{{{high:x}}}" for low, high in parts if low <= high) + "]"
 
 
-_FIRST, _REST = (_alike((0x20, *others)).removesuffix("*") for others in (_BEFORE_WORDS, _LOWER))
+_FIRST, _REST = (_alike((0x20, *others)) for others in (_BEFORE_WORDS, _LOWER))
 ALIKE = {
-    "lower": _alike(_LOWER),
-    "upper": _alike(_UPPER),
+    "lower": f"{_alike(_LOWER)}*",
+    "upper": f"{_alike(_UPPER)}*",
     "initcap": f" *({_FIRST}{_REST}* +)*({_FIRST}{_REST}*)?",
 }
 """The patterns of texts of which all letters have the same case in Spark and DuckDB."""

@@ -2,7 +2,8 @@
 
 A view that cannot be followed by what it shows (a quotient of sums, an average alone, HAVING, the largest of all sums,
 the first groups by an order) is read as a query over helpers, which are views like any other: all its groups, or
-queries inside it (`datalog.sql.views.nested.inner_queries`). They are called like the view with `__sums`, `__sums_2`
+queries inside it (`datalog.sql.views.nested.inner_queries`). They are called like the view with `__sums`,
+`__sums_2`, ...
 """
 
 from __future__ import annotations

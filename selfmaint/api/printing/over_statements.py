@@ -23,6 +23,7 @@ from selfmaint.engine.plans import in_one_query
 from selfmaint.fallback.recompute import rules_of
 from selfmaint.warehouse.base_relations import row_atom
 from selfmaint.warehouse.catalog import Catalog, View
+from selfmaint.warehouse.reads import reads
 from selfmaint.warehouse.situation import Situation
 
 ITSELF = "`check` and `maintain` compute it from its own rows before the update: that is not printed"
@@ -37,12 +38,13 @@ def over_statements(
     Raises:
         EmissionError: a name that Spark cannot take.
     """
-    if not below.views and not {*situation.inserted, *situation.deleted} & {*below.told}:
+    if reads(catalog)[view.name].isdisjoint(situation.inserted | situation.deleted):
         return
+    decision = Decision(catalog.apart)
     taken = casefolded([table.name[-1] for table in tables.values()])
     steps = {name: Table((unique(name, taken),), catalog.relations[name].columns) for name in below.told}
     stored = {name: _stored(catalog, name, tables) for name in below.views}
-    told = {table.name[0]: _told(catalog, name, tables) for name, table in steps.items()}
+    told = {table.name[0]: _told(decision, name, tables) for name, table in steps.items()}
     given, query = _query(catalog, computed_as(catalog, view), {**steps, **stored})
     columns = view.stored_columns
     made = overwrite(tables[view.predicate], columns, over_steps(query, columns, told, given))
@@ -54,8 +56,8 @@ def over_statements(
         f"computes `{view.name}` anew from {up_to_date}: after their own statements, and after all statements of other "
         "views that are not `anew`"
     )
-    reads = tuple(sorted(map(dotted, read)))
-    yield Statement(StatementKind.ANEW, f"{view.name}@anew", about, Program(), made, reads)
+    names = tuple(sorted(map(dotted, read)))
+    yield Statement(StatementKind.ANEW, f"{view.name}@anew", about, Program(), made, names)
 
 
 def _query(catalog: Catalog, view: View, places: Mapping[str, Table]) -> tuple[Sequence[str], str]:
@@ -82,24 +84,23 @@ def _stored(catalog: Catalog, name: str, tables: Mapping[Predicate, Table]) -> T
 
 def tells_itself(catalog: Catalog, view: View, below: Below) -> bool:
     """Whether its own rows tell those of a base relation: they cannot be read when they are replaced."""
-    read = (
-        predicate.name
-        for name in below.told
-        for rule in _program(catalog, name)[0].rules
-        for predicate in predicates_of(rule.body)
-    )
-    return any(catalog.whole(name) == view.name for name in read)
+    decision = Decision(catalog.apart)
+    rules = (rule for name in below.told for rule in _program(decision, name).rules)
+    return any(catalog.whole(p.name) == view.name for rule in rules for p in predicates_of(rule.body))
 
 
-def _program(catalog: Catalog, name: str) -> tuple[Program, Predicate]:
-    """How stored views tell a base relation's rows, and their predicate."""
-    decision, nothing = Decision(catalog.apart), Situation()
-    goal = row_atom(catalog.relations[name], Version.AFTER).predicate
+def _program(decision: Decision, name: str) -> Program:
+    """How stored views tell a base relation's rows: those of its predicate after an update, when nothing changes."""
+    goal, nothing = _goal(decision, name), Situation()
     rules = (*decision.known(nothing), *after_rules(decision.catalog, nothing))
-    return in_one_query(drop_unreachable(Program(rules), [goal]), goal), goal
+    return in_one_query(drop_unreachable(Program(rules), [goal]), goal)
 
 
-def _told(catalog: Catalog, name: str, tables: Mapping[Predicate, Table]) -> Query:
+def _goal(decision: Decision, name: str) -> Predicate:
+    return row_atom(decision.catalog.relations[name], Version.AFTER).predicate
+
+
+def _told(decision: Decision, name: str, tables: Mapping[Predicate, Table]) -> Query:
     """A base relation's rows, as stored views tell them."""
-    program, goal = _program(catalog, name)
-    return select(program, goal, tables, columns=catalog.relations[name].columns)
+    columns = decision.catalog.relations[name].columns
+    return select(_program(decision, name), _goal(decision, name), tables, columns=columns)

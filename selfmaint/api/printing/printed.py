@@ -39,7 +39,7 @@ class StatementKind(Enum):
     INSERT = "insert"
     """Inserts them into its table as often as they stand now."""
     ANEW = "anew"
-    """Computes the table of a view anew from those of others; the last statement of an update."""
+    """Computes the table of a view anew from those of others; run after all other kinds."""
 
 
 @dataclass(frozen=True, slots=True)

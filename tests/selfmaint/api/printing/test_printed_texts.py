@@ -72,7 +72,8 @@ def nights(draw: random.Random) -> tuple[dict[str, Rows], dict[str, Rows]]:
         kept = {i: row for i, row in rows.items() if draw.random() < 0.75}
         more = {i: row for i, row in draw_rows(draw, name).items() if draw.random() < 0.4}
         new[name] = {**more, **kept}
-    return tuple({name: frozenset(rows.values()) for name, rows in one.items()} for one in (old, new))  # type: ignore[return-value]
+    before, after = ({name: frozenset(rows.values()) for name, rows in one.items()} for one in (old, new))
+    return before, after
 
 
 def fill(
