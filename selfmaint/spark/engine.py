@@ -32,7 +32,7 @@ from selfmaint.spark.frames import difference, empty, once, positional, rows, se
 from selfmaint.spark.local_files import FileFrame
 from selfmaint.spark.near import NEAR_VALUES, NearRows
 from selfmaint.spark.programs import Programs, unless_unlike
-from selfmaint.spark.same_values import are_exact, exact_rows, is_on_utc, names_instants
+from selfmaint.spark.same_values import are_exact, begin_days, exact_rows, is_on_utc, names_instants
 from selfmaint.spark.session import require_usable
 from selfmaint.spark.statements import Statements, union_all
 from selfmaint.spark.text_views import text_rows
@@ -328,6 +328,8 @@ class SparkEngine:
     ) -> DataFrame:
         """What is computed in this process, where all of it is here, or in Spark."""
         given = self._here(*parts)
+        if given is not None and begin_days(t for r in given for t in r.types) and not is_on_utc(self._spark):
+            given = None
         found = None if given is None else unless_unlike(lambda: here(given))
         return in_spark() if found is None else self._near.frame(found)
 

@@ -7,7 +7,7 @@ relation is read by one statement for all demands on it by the same columns, and
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import count
 from typing import TypeVar
@@ -23,7 +23,7 @@ from datalog.rewrite.reachable import predicates_of
 from selfmaint.duckdb.extensions import Extension
 from selfmaint.duckdb.fetched import KEYS, STORED, Large, lookup_of
 from selfmaint.duckdb.layouts import finding
-from selfmaint.duckdb.relation import Relation
+from selfmaint.duckdb.relation import Relation, Stored
 from selfmaint.duckdb.representatives import Representatives
 from selfmaint.engine.plans import over_tables, prepared, without_columns
 from selfmaint.engine.protocol import Facts, Layout
@@ -32,7 +32,7 @@ from selfmaint.spark.bounds import Measure, bounded, held, measured
 from selfmaint.spark.column_types import types_of
 from selfmaint.spark.failures import translated
 from selfmaint.spark.near import NearRows
-from selfmaint.spark.same_values import are_exact, exact_rows, is_on_utc, names_time
+from selfmaint.spark.same_values import are_exact, begin_days, exact_rows, is_on_utc, names_time
 from selfmaint.spark.session import quick_session
 from selfmaint.spark.statements import Statements, marked, union_all
 
@@ -140,7 +140,7 @@ class Programs:
                 if found is None:
                     return None
                 tables[predicate] = found
-        if self._follows_zone(rules):
+        if self._follows_zone(rules, (one.stored for one in tables.values())):
             return None
         program, goals = Program(tuple(rules)), [rules[0].head.predicate]
         small = frozenset(p for p, one in tables.items() if one.stored.rows is not None)
@@ -258,6 +258,8 @@ class Programs:
             return None
         never_null = stored.not_null | files.stored.layout.never_null
         given = {KEYS: keys, STORED: Extension(files.stored, never_null)}
+        if self._follows_zone([rule], (one.stored for one in given.values())):
+            return None
         try:
             return self._near.engine.programs.made([rule], given)
         except InputError:
@@ -279,13 +281,14 @@ class Programs:
             if here is None:
                 return None
             tables[predicate] = Extension(here.stored, rows.not_null)
-        if self._follows_zone(live):
+        if self._follows_zone(live, (one.stored for one in tables.values())):
             return None
         return unless_unlike(lambda: self._near.engine.programs.table(live or rules, tables))
 
-    def _follows_zone(self, rules: Sequence[Rule]) -> bool:
-        """Whether a rule names a time that is another instant here: the session's clock is not the one of UTC."""
-        return any(map(names_time, rules)) and not is_on_utc(self._spark)
+    def _follows_zone(self, rules: Sequence[Rule], given: Iterable[Stored]) -> bool:
+        """Whether what rules name or compare is another instant here: the session's clock is not the one of UTC."""
+        kinds = (kind for one in given for kind in one.types)
+        return (any(map(names_time, rules)) or begin_days(kinds)) and not is_on_utc(self._spark)
 
     def _by_spark(self, rules: Sequence[Rule], known: Mapping[Predicate, Rows]) -> DataFrame:
         """The rows of one predicate by one statement of Spark's, brought here if they are few, else held there."""

@@ -8,13 +8,25 @@ language have the same values in both places; of those that it does not have non
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from pyspark.sql import SparkSession
 from pyspark.sql import types as st
 
-from datalog.model import Call, Cast, Constant, Row, Rule, TypeName, ViewDefinition, terms_of, walk
+from datalog.model import (
+    Call,
+    Cast,
+    ColumnType,
+    Constant,
+    Row,
+    Rule,
+    TypeName,
+    ViewDefinition,
+    terms_of,
+    walk,
+)
 from datalog.model.times import CLOCK_CALLS
+from datalog.sql.duckdb import SqlType
 from selfmaint.engine.arrow_rows import ArrowTable, python_values
 from selfmaint.spark.frames import session_zone
 
@@ -46,6 +58,12 @@ _UTC = ("UTC", "Etc/UTC", "Z", "GMT", "+00:00")
 def is_on_utc(spark: SparkSession) -> bool:
     """Whether the session's clock is that of UTC."""
     return session_zone(spark) in _UTC
+
+
+def begin_days(types: Iterable[SqlType]) -> bool:
+    """Whether both days and instants are among some types: at which instant a day begins, a clock tells."""
+    names = {kind.name for kind in types if isinstance(kind, ColumnType)}
+    return {TypeName.DATE, TypeName.TIMESTAMP} <= names
 
 
 def names_time(rule: Rule) -> bool:

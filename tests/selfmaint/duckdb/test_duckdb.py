@@ -137,7 +137,8 @@ def test_rules_over_the_same_tables_are_evaluated_once() -> None:
     ("left", "right"),
     [
         (ColumnType(TypeName.STRING), ColumnType(TypeName.INT)),
-        (ColumnType(TypeName.DATE), ColumnType(TypeName.TIMESTAMP)),
+        (ColumnType(TypeName.DATE), ColumnType(TypeName.INT)),
+        (ColumnType(TypeName.TIMESTAMP_NTZ), ColumnType(TypeName.TIMESTAMP)),
         (ColumnType(TypeName.BOOLEAN), ColumnType(TypeName.INT)),
         (ColumnType(TypeName.DECIMAL, 16, 2), ColumnType(TypeName.DOUBLE)),
         (ColumnType(TypeName.DECIMAL, 38, 30), ColumnType(TypeName.BIGINT)),

@@ -202,6 +202,43 @@ def test_a_selection_is_on_the_clock_of_the_session(spark: SparkSession) -> None
         spark.conf.unset("spark.sql.session.timeZone")
 
 
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
+@pytest.mark.parametrize(
+    ("rule", "condition"),
+    [
+        ("v(X) :- r(X), s(X).", "exists (select 1 from s where x = r.x)"),
+        ("v(X) :- r(X), not s(X).", "not exists (select 1 from s where x = r.x)"),
+        ("v(X) :- r(X), s(Y), X < Y.", "exists (select 1 from s where r.x < x)"),
+    ],
+)
+def test_a_day_begins_on_the_clock_of_the_session(
+    rule: str, condition: str, zone: str, spark: SparkSession
+) -> None:
+    from selfmaint.spark import SparkEngine
+
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    texts = {
+        "r": "select explode(sequence(date'2026-02-27', date'2026-03-03')) as x",
+        "s": "select explode(array(timestamp'2026-02-28T23:00:00Z', timestamp'2026-03-02T00:00:00Z')) as x",
+    }
+    try:
+        engine = SparkEngine(spark)
+        frames = {name: spark.sql(text) for name, text in texts.items()}
+        for name, frame in frames.items():
+            frame.createOrReplaceTempView(name)
+        right = {(row.x,) for row in spark.sql(f"select x from r where {condition}").collect()}
+        given = Facts({Predicate(name): engine.keep(frame) for name, frame in frames.items()})
+        found = engine.evaluate(parse_program(rule), V, given)
+        assert right
+        assert engine.fetch(found, 9) == right
+        both = engine.union([engine.keep(frames["s"]), engine.keep(frames["r"])])
+        assert engine.count(both) == spark.sql("select x from s union select x from r").count()
+    finally:
+        spark.conf.unset("spark.sql.session.timeZone")
+        for name in texts:
+            spark.catalog.dropTempView(name)
+
+
 def test_what_duckdb_refuses_is_computed_by_spark(spark: SparkSession) -> None:
     """The upper-case letters of a text that is not ASCII, and a comparison of a double with a long decimal."""
     from selfmaint.api.file.programs import catalog_of
