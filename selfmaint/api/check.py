@@ -47,8 +47,9 @@ def given(warehouse: Warehouse[D], update: Update[D]) -> tuple[Facts[D], Situati
     stored = {catalog.view(name).predicate: rows for name, rows in warehouse.contents.items()}
     stored |= {p: engine.selected(s, stored[union]) for p, union, s in catalog.selections}
     not_null = _not_null(warehouse, [*copies, *small])
-    joined = {view.predicate: view.joined for view in catalog.views if view.name not in catalog.unions}
-    facts = Facts({**stored, **copies}, not_null, joined=joined).extended(small)
+    plain = [view for view in catalog.views if view.name not in catalog.unions]
+    dependencies = {view.predicate: view.dependencies(catalog.relations) for view in plain}
+    facts = Facts({**stored, **copies}, not_null, dependencies=dependencies).extended(small)
     return facts, Situation.of([*copies, *small], effective=update.effective)
 
 

@@ -42,7 +42,7 @@ from selfmaint.fallback.recompute import reads
 from selfmaint.fallback.settle import Reader, settle
 from selfmaint.fallback.told import NAME as TOLD
 from selfmaint.fallback.told import told_sources
-from selfmaint.maintain import Delta, applied, delta
+from selfmaint.maintain import Delta, applied, as_stored, delta
 from selfmaint.sources.protocol import Read
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 
@@ -310,12 +310,14 @@ def _changes(
     """
     reader.progress("computing the deltas")
     whole = {view.name for view in settled if isinstance(view, GroupedView)}
-    return {
-        view.name: examined.get(view.name) or determined_delta(known, verdict)
+    changes = {
+        view: examined.get(view.name) or determined_delta(known, verdict)
         if isinstance(verdict := found[view.name], SelfMaintainable)
         else delta(reader.known, view, whole=view.name in whole)
         for view in views
     }
+    stored = known.facts.relations
+    return {v.name: as_stored(known.engine, stored[v.predicate], its) for v, its in changes.items()}
 
 
 def _verified(

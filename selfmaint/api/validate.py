@@ -57,7 +57,7 @@ def require_possible(
     """
     engine = warehouse.engine
     require_alike(warehouse, facts)
-    facts = replace(facts, not_null={}, joined={})  # what is promised is what is checked
+    facts = replace(facts, not_null={}, dependencies={})  # what is promised is what is checked
     catalog, budget_s = warehouse.decision.catalog, warehouse.decision.budget_s
     wanted = checks(catalog, situation, warehouse.decision.contributions, full=full)
     kept = tuple(all_contributions(catalog)) if full else warehouse.decision.contributions

@@ -13,6 +13,7 @@ from datalog.sql import Table
 from datalog.sql.duckdb.rules import Derived, derived
 from selfmaint.duckdb.failures import writing_sql
 from selfmaint.duckdb.relation import Stored
+from selfmaint.engine.protocol import NOTHING_PROMISED, Dependencies
 
 
 class Extension(Struct, frozen=True):
@@ -20,12 +21,12 @@ class Extension(Struct, frozen=True):
 
     Attributes:
         not_null: the columns that are promised never to be null.
-        joined: sets of columns, on whose projections it is promised that the rows are the natural join.
+        dependencies: what is promised of its rows.
     """
 
     stored: Stored
     not_null: frozenset[int] = frozenset()
-    joined: tuple[frozenset[int], ...] = ()
+    dependencies: Dependencies = NOTHING_PROMISED
 
     @property
     def named(self) -> tuple[int, frozenset[int]]:

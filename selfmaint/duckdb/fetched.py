@@ -30,6 +30,7 @@ from datalog.model import (
 from datalog.sql.duckdb import SqlType
 from selfmaint.duckdb.extensions import Extension
 from selfmaint.duckdb.representatives import Representatives, representatives
+from selfmaint.engine.protocol import NOTHING_PROMISED
 
 Compute: TypeAlias = Callable[[Sequence[Rule], Mapping[Predicate, Extension]], Extension]
 """The rows of rules over tables."""
@@ -80,7 +81,7 @@ def lookup_of(rules: Sequence[Rule]) -> Lookup | None:
 class _Part(Struct):
     """Rows of one relation, cut to some columns, and the keys whose rows these are.
 
-    They are `told` where they were read as a relation that is joined (`representatives.py`) tells them.
+    They are `told` where few rows told them, as is promised of the relation's (`representatives.py`).
     """
 
     by: tuple[int, ...]
@@ -92,7 +93,7 @@ class _Part(Struct):
 
     def serves(self, asked: Lookup, types: Mapping[int, SqlType], relation: Large) -> bool:
         """Whether an answer can be found among such rows."""
-        if self.told and not relation.is_joined:
+        if self.told and not relation.is_promised:
             return False
         return all(types.get(c) == kind for c, kind in zip(self.by, self.types, strict=True)) and set(
             self.columns
@@ -114,9 +115,9 @@ class Large(Struct, frozen=True):
     here: Extension | None = None
 
     @property
-    def is_joined(self) -> bool:
-        """Whether it is promised to be a join of its projections."""
-        return self.here is not None and bool(self.here.joined)
+    def is_promised(self) -> bool:
+        """Whether anything is promised of its rows."""
+        return self.here is not None and self.here.dependencies != NOTHING_PROMISED
 
     def few(self, by: Sequence[int], wanted: Iterable[int]) -> Representatives | None:
         """How some columns are found by others among few rows, if they can be."""
@@ -192,15 +193,16 @@ class Fetched:
     ) -> list[tuple[Lookup, Extension]]:
         """What is foreseen and read along with some keys: that lies among them, else more would be searched.
 
-        Where few rows tell what is wanted of these keys, what they do not tell waits.
+        Where few rows tell what is wanted of these keys, what these rows do not tell waits.
         """
         waiting = self._foreseen.get((relation.name, asked.by, keys.stored.types), [])
         if not waiting or not keys.stored.rows:
             return []
         first, last = keys.stored.span
         found = [one for one in waiting if one[1].stored.span[0] <= last and first <= one[1].stored.span[1]]
-        if relation.few(asked.by, wanted) is not None:
-            found = [one for one in found if wanted.issuperset(one[0].wanted)]
+        few = relation.few(asked.by, wanted)
+        if few is not None:
+            found = [one for one in found if relation.few(asked.by, wanted.union(one[0].wanted)) == few]
         waiting[:] = [one for one in waiting if one not in found]
         return found
 
@@ -217,7 +219,7 @@ class Fetched:
         found = relation.read(Rule(Atom(_FOUND, kept), (Atom(KEYS, key), Atom(STORED, terms))), keys, few)
         if found is None:
             return None
-        kinds, told = keys.stored.types, few is not None and few.column is not None
+        kinds, told = keys.stored.types, few is not None and not set(columns).issubset(asked.by)
         like = asked.by, kinds, columns, told
         part = next((one for one in parts if (one.by, one.types, one.columns, one.told) == like), None)
         if part is None:

@@ -36,7 +36,7 @@ from selfmaint.duckdb.matches import Matches
 from selfmaint.duckdb.relation import Relation, Stored
 from selfmaint.duckdb.representatives import Reading, Representatives
 from selfmaint.engine.plans import over_tables, prepared, without_columns
-from selfmaint.engine.protocol import Asked, Facts, Layout
+from selfmaint.engine.protocol import NOTHING_PROMISED, Asked, Facts, Layout
 
 MOST_HELD = 5_000
 """Of so many predicates the rows are kept for the next program that has the same rules over the same tables."""
@@ -192,7 +192,7 @@ class Programs:
         """The rows of one predicate: those kept, if its rules have been evaluated over the same tables."""
         read, asked = read_by(rules, known), lookup_of(rules)
         named = {p: one.named for p, one in read.items()}
-        promised = () if asked is None else read[asked.stored].joined
+        promised = None if asked is None else read[asked.stored].dependencies
         key = *(over_tables(rule, named) for rule in rules), promised
         if key not in self._held:
             cut_before = self.cut
@@ -375,7 +375,7 @@ def _given(facts: Facts[Relation]) -> dict[Predicate, Extension]:
         predicate: Extension(
             relation.stored,
             facts.not_null.get(predicate, frozenset()) | relation.stored.layout.never_null,
-            facts.joined.get(predicate, ()),
+            facts.dependencies.get(predicate, NOTHING_PROMISED),
         )
         for predicate, relation in facts.relations.items()
     }

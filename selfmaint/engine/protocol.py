@@ -17,19 +17,38 @@ D = TypeVar("D")
 """An engine's own representation of a relation: a frozenset of rows, a Spark DataFrame, a table of DuckDB's."""
 
 
+class Dependencies(Struct, frozen=True):
+    """What the rows of a relation are promised to have in common with one another; columns are 0-based.
+
+    Attributes:
+        joined: sets of columns, on whose projections the rows are the natural join: a join dependency.
+        determined: for some columns those that have one value wherever the column has one: functional dependencies.
+    """
+
+    joined: tuple[frozenset[int], ...] = ()
+    determined: tuple[tuple[int, frozenset[int]], ...] = ()
+
+    def told_by(self, column: int) -> frozenset[int]:
+        """The columns that a column determines."""
+        return dict(self.determined).get(column, frozenset())
+
+
+NOTHING_PROMISED = Dependencies()
+
+
 class Facts(Struct, Generic[D], frozen=True):
     """The extensions of the predicates that a program may read. A statement can read nothing else.
 
     Attributes:
         not_null: for each predicate, the 0-based columns that never hold null.
         small: predicates whose size follows the update's, not the base's.
-        joined: for some predicates sets of 0-based columns, on whose projections their rows are the natural join.
+        dependencies: what the rows of some predicates have in common.
     """
 
     relations: Mapping[Predicate, D] = field(default_factory=dict)
     not_null: Mapping[Predicate, frozenset[int]] = field(default_factory=dict)
     small: frozenset[Predicate] = frozenset()
-    joined: Mapping[Predicate, tuple[frozenset[int], ...]] = field(default_factory=dict)
+    dependencies: Mapping[Predicate, Dependencies] = field(default_factory=dict)
 
     def extended(
         self,
@@ -44,7 +63,7 @@ class Facts(Struct, Generic[D], frozen=True):
             relations={**self.relations, **relations},
             not_null={**self.not_null, **(not_null or {})},
             small=self.small | frozenset(relations) if small else self.small,
-            joined={p: columns for p, columns in self.joined.items() if p not in relations},
+            dependencies={p: its for p, its in self.dependencies.items() if p not in relations},
         )
 
 

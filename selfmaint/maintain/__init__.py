@@ -1,7 +1,16 @@
 """Maintenance queries: the rows that a view gains and loses."""
 
 from selfmaint.maintain.core_rows import for_changes, new_rows
-from selfmaint.maintain.deltas import Delta, applied, delta, difference, gained, lost, maintenance_program
+from selfmaint.maintain.deltas import (
+    Delta,
+    applied,
+    as_stored,
+    delta,
+    difference,
+    gained,
+    lost,
+    maintenance_program,
+)
 from selfmaint.maintain.groups import GroupChange, group_change, keep_changes
 from selfmaint.maintain.roll_up import RollUp, roll_ups
 
@@ -10,6 +19,7 @@ __all__ = [
     "GroupChange",
     "RollUp",
     "applied",
+    "as_stored",
     "delta",
     "difference",
     "for_changes",

@@ -38,6 +38,14 @@ def applied(engine: Engine[D], view: View, stored: D, change: Delta[D]) -> D:
     return engine.union([engine.minus(stored, change.lost), change.gained])
 
 
+def as_stored(engine: Engine[D], stored: D, change: Delta[D]) -> Delta[D]:
+    """A change in the types of the view's stored rows, held by the engine.
+
+    Equal values may have been found in columns of other types, and what computes with a view does so by its own.
+    """
+    return Delta(*(engine.keep(engine.like(rows, stored)) for rows in (change.gained, change.lost)))
+
+
 def difference(engine: Engine[D], view: View, new: D, old: D) -> Delta[D]:
     """How rows of a view differ from old ones, each as often as it stands, or as counted rows, if these are."""
     if view.is_counted:

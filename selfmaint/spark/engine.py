@@ -269,8 +269,11 @@ class SparkEngine:
 
     def like(self, data: DataFrame, other: DataFrame) -> DataFrame:
         """The rows with the types and names of another relation's columns; an error where a value does not fit."""
+        kinds = [field.dataType for field in other.schema.fields]
+        if kinds == [field.dataType for field in data.schema.fields]:
+            return self._renamed(data, other.columns)
         placed = positional(data)
-        columns = zip(placed.columns, (field.dataType for field in other.schema.fields), strict=True)
+        columns = zip(placed.columns, kinds, strict=True)
         cast = (col(c) if isinstance(t, st.NullType) else col(c).cast(t) for c, t in columns)
         return placed.select(*cast).toDF(*other.columns)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import Enum, unique
 from functools import cached_property
@@ -22,6 +23,8 @@ from datalog.model import (
     ViewDefinition,
     variables_of,
 )
+from selfmaint.engine.protocol import NOTHING_PROMISED, Dependencies
+from selfmaint.warehouse.base_relations import BaseRelation, determined_terms
 from selfmaint.warehouse.grouped import Grouped
 
 
@@ -163,6 +166,17 @@ class View:
         literals: tuple[Literal, ...] = (*self.body, *self.comparisons)
         used = (frozenset(variables_of([literal])) for literal in literals)
         return tuple(frozenset(i for i, t in enumerate(self.head.terms) if t in some) for some in used)
+
+    def dependencies(self, relations: Mapping[str, BaseRelation]) -> Dependencies:
+        """What its rows have in common, as keys of the relations that it reads say."""
+        if not self.is_decided or self.decided is not self or self.is_counted:
+            return NOTHING_PROMISED
+        determined = []
+        for column, term in enumerate(self.head.terms):
+            told = determined_terms([term], self.body, relations)
+            its = frozenset(i for i, other in enumerate(self.head.terms) if i != column and other in told)
+            determined += [(column, its)] if its else []
+        return Dependencies(self.joined, tuple(determined))
 
     @cached_property
     def guards(self) -> tuple[NullTest, ...]:
