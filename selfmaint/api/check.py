@@ -85,10 +85,12 @@ def decided(
     found = _with_doubts(known, decide(known, parts, **sample))
     if all(found[part.name] or part.is_decided for part in parts):
         return found
+    from selfmaint.api.following.gone_rows import with_gone_rows  # noqa: PLC0415 - see above
     from selfmaint.api.following.lower_views import with_lower_views  # noqa: PLC0415 - see above
     from selfmaint.api.following.shown_rows import with_shown_rows  # noqa: PLC0415 - only where there are such texts
 
-    return with_lower_views(warehouse, update, known, with_shown_rows(known, found))
+    found = with_gone_rows(known, with_shown_rows(known, found))
+    return with_lower_views(warehouse, update, known, found)
 
 
 def _with_doubts(known: Knowledge[D], found: dict[str, Verdict]) -> dict[str, Verdict]:

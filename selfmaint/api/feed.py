@@ -20,7 +20,7 @@ from selfmaint.engine.protocol import D, Engine
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.feeds.changes import FeedReport, RelationReport
 from selfmaint.feeds.condense import condensed
-from selfmaint.feeds.formats import FeedFormat
+from selfmaint.feeds.formats import FeedFormat, is_plain
 from selfmaint.feeds.lines import Tally
 from selfmaint.feeds.ranges import Ends, Ranges, by_relation, position_of, ranges, shown
 from selfmaint.feeds.reading import FeedReading, Wanted
@@ -48,7 +48,8 @@ def update_from_feed(  # noqa: PLR0913 - each is a choice of its own
 ) -> Update[D]:
     """The net effect of a batch of change events; see `Update.from_feed`."""
     feeds: dict[str | None, Feed] = dict(feed.items()) if isinstance(feed, Mapping) else {None: feed}
-    within = ranges(_continued(warehouse, feeds, after), upto, feeds)
+    placed = [only for only, one in feeds.items() if not is_plain(one)]
+    within = ranges(_continued(warehouse, placed, after), upto, feeds)
     named = _format(format)
     require_known([name for name in feeds if name], warehouse.catalog.relations, "base relation")
     require_known(warehouse.feeds.tables.values(), warehouse.catalog.relations, "base relation")

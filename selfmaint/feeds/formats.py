@@ -13,6 +13,7 @@ from selfmaint.feeds.changes import Event, Kind, RecordError, RowEvent
 from selfmaint.feeds.ranges import Scale
 from selfmaint.feeds.record import RowReader
 from selfmaint.feeds.values import Encoding
+from selfmaint.store.delta import is_delta_table
 
 CHANGE_TYPE = "_change_type"
 _NO_ENCODINGS: Mapping[str, Encoding] = {}
@@ -163,6 +164,12 @@ def recognised(columns: Collection[str], what: str) -> FeedFormat:
                 note=f"its columns are {', '.join(f'`{c}`' for c in columns)}",
                 hint="name the format, or leave the other's columns out",
             )
+
+
+def is_plain(feed: object) -> bool:
+    """Whether a feed is a directory of such files, which have no positions."""
+    folder = Path(feed) if isinstance(feed, str | Path) else None
+    return folder is not None and folder.is_dir() and not is_delta_table(folder) and any(plain_files(folder))
 
 
 def plain_files(folder: Path) -> Iterator[tuple[str | None, Kind, Path]]:

@@ -219,7 +219,9 @@ class FeedReading(Struct, Generic[D], frozen=True):
     def _plain(self, feed: Path) -> dict[str, Changes[D]]:
         if not self.wanted.within.is_open:
             raise input_error(
-                Code.FEED_UNORDERED, f"the files in `{feed}` have no positions to take a range of"
+                Code.FEED_UNORDERED,
+                f"the files in `{feed}` have no positions to take a range of",
+                hint="give all of them, without a position",
             )
         found: dict[str, list[tuple[Kind, D]]] = {}
         for relation, kind, path in self._plain_files(feed):

@@ -3,6 +3,7 @@
 from datalog.sql.affected.additive import Additive, additive
 from datalog.sql.affected.choice import Keyed, NotKeyed, Step, differing, keyed, keys_of_changes
 from datalog.sql.affected.determined import has_one_result_by_keys, key_of, nullable_outputs
+from datalog.sql.affected.gone_rows import shown_key, tables_read
 from datalog.sql.affected.names import UnknownShapeError
 from datalog.sql.affected.plan import Plan, Query, Table
 from datalog.sql.affected.read import plan_of_definition, plan_of_text
@@ -34,5 +35,7 @@ __all__ = [
     "plan_of_text",
     "seen",
     "selection",
+    "shown_key",
     "shown_rows",
+    "tables_read",
 ]

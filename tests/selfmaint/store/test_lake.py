@@ -517,6 +517,22 @@ def test_a_feed_goes_on_where_the_lake_is(shop: Shop) -> None:
     assert found[-1]["positions"] == {"": "7"}
 
 
+def test_a_folder_of_rows_has_no_position_and_leaves_that_of_another_feed(shop: Shop) -> None:
+    event = {"op": "c", "before": None, "after": {"id": 21, "customer": 1, "amount": 1}, "ts_ms": 9}
+    feed = shop.folder / "feed.jsonl"
+    feed.write_text(json.dumps({**event, "source": {"lsn": 9, "table": "sale"}}) + "\n", encoding="utf-8")
+    shop.base["sale"] |= {(21, 1, 1)}
+    shop.store_base()
+    assert shop.command("maintain", "--feed", feed).status == 0
+    images = shop.update("images", {"sale": {(22, 3, 2)}}, {"sale": {(21, 1, 1)}})
+    for _ in range(2):
+        done = shop.command("maintain", "--feed", images)
+        assert done.status == 0, done
+        assert shop.stored() == shop.expected()
+    assert "was committed before" in done.stdout
+    assert "nothing was written" in shop.command("maintain", "--feed", feed).stdout
+
+
 def test_an_update_of_nothing_is_no_snapshot(shop: Shop) -> None:
     before = shop.command("history", "--format", "json").stdout
     (shop.folder / "none").mkdir()
