@@ -11,13 +11,13 @@ from msgspec import Struct
 
 from datalog.budget import DEFAULT_S
 from datalog.copies import replace
-from datalog.model import OpaqueView
 from selfmaint.api.following.over_views import what_is_below, with_views_below
 from selfmaint.api.garbage import seldom_collected
 from selfmaint.audit.advice import Advice, advised
 from selfmaint.audit.derived import (
     advice_of_unions,
     loss_of_unions,
+    of_gone_rows,
     of_shown_rows,
     of_unions,
     of_views_below,
@@ -146,21 +146,24 @@ def audit_catalog(catalog: Catalog, known: Situation, options: AuditOptions) -> 
     lost = loss_of_unions(catalog, loss(search, options.without)) if options.without else None
     unfinished = tuple(dict.fromkeys(map(catalog.whole, cut)))
     below = {view.name: its.views for view in catalog.views if (its := what_is_below(catalog, view))}
-    whole = of_views_below(_of_shown_rows(catalog, of_unions(catalog, found)), below)
+    whole = of_views_below(_of_own_rows(catalog, of_unions(catalog, found)), below)
     shown = replace(whole, views=tuple(one for one in whole.views if one.view in asked))
     return AuditReport(shown, advice_of_unions(catalog, advice, found.words()), lost, unfinished)
 
 
-def _of_shown_rows(catalog: Catalog, audit: Audit) -> Audit:
+def _of_own_rows(catalog: Catalog, audit: Audit) -> Audit:
     """The verdicts with those on views whose own rows tell their new ones."""
-    if not any(isinstance(view.definition, OpaqueView) for view in catalog.views):
+    if all(view.is_decided for view in catalog.views):
         return audit
+    from selfmaint.api.following.gone_rows import relations_shown  # noqa: PLC0415 - see above
     from selfmaint.api.following.shown_rows import LOST, shown_rows_of  # noqa: PLC0415 - only where there are texts
 
     found = {
         view.name: shown for view in catalog.views if (shown := shown_rows_of(catalog, view)) is not None
     }
-    return of_shown_rows(audit, {name: None if its.first is None else LOST for name, its in found.items()})
+    why = {name: None if its.first is None else LOST for name, its in found.items()}
+    gone = {view.name: names for view in catalog.views if (names := relations_shown(catalog, view))}
+    return of_gone_rows(of_shown_rows(audit, why), gone)
 
 
 def _side_by_side(

@@ -7,7 +7,7 @@ other views alone is always determined where all of these are.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from datalog.copies import replace
 from datalog.evaluate import evaluate, evaluate_view
@@ -51,6 +51,24 @@ def of_shown_rows(audit: Audit, shown: Mapping[str, str | None]) -> Audit:
             for one in audit.views
         ),
     )
+
+
+def of_gone_rows(audit: Audit, shown: Mapping[str, Collection[str]]) -> Audit:
+    """The verdicts, where some views show a key of relations: after deletes they lose the rows of what goes."""
+
+    def told(line: Line, relations: Collection[str]) -> Line:
+        found = line.outcomes.get(Kind.DELETE)
+        if line.relation not in relations or not isinstance(found, Unclear):
+            return line
+        return replace(line, outcomes={**line.outcomes, Kind.DELETE: Always()})
+
+    if not audit.known.effective:
+        return audit
+    views = (
+        replace(one, lines=tuple(told(line, shown.get(one.view.name, ())) for line in one.lines))
+        for one in audit.views
+    )
+    return replace(audit, views=tuple(views))
 
 
 def _told(known: Situation, line: Line, why: str | None) -> Line:

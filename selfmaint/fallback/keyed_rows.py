@@ -22,10 +22,9 @@ from selfmaint.engine.protocol import D, Facts
 from selfmaint.fallback.probes import Probe
 from selfmaint.fallback.recompute import read_after
 from selfmaint.fallback.settle import Progress, Readable, require_keys_not_moved
-from selfmaint.fallback.states import is_before, is_doubtful, rows_after, rows_of, signs_of_state
+from selfmaint.fallback.states import found_after, is_before, is_doubtful, rows_of
 from selfmaint.maintain import Delta
 from selfmaint.sources.protocol import Read
-from selfmaint.warehouse.catalog import BaseRelation
 
 MOST_KEYS = 1_000_000
 """How many keys of base rows are asked for in all, at most: beyond that recomputing is cheaper."""
@@ -208,24 +207,8 @@ class KeyedRows(Struct, Generic[D], dict=True):
         found = Predicate(name, Version.FOUND)
         probe = Probe(name, columns, Program(), ())
         held = self.known.learning(self.known.facts.extended({found: engine.keep(rows), probe.keys: keys}))
-        after = self._after(relation, columns, held, probe)
-        was = is_before(self._signs.get(name, frozenset()))
-        self.reads.append(replace(read, is_before=was))
+        earlier = self._signs.get(name, frozenset())
+        after, self._signs[name] = found_after(held, relation, columns, probe.keys, earlier)
+        self.reads.append(replace(read, is_before=is_before(self._signs[name])))
         require_keys_not_moved(held.learning(held.facts.extended({found: after})), probe)
         return after
-
-    def _after(self, relation: BaseRelation, columns: tuple[int, ...], held: Knowledge[D], probe: Probe) -> D:
-        """The rows that were found, after the update."""
-        name, situation, engine = relation.name, held.situation, held.engine
-        if name not in situation.inserted | situation.deleted:
-            return held.facts.relations[Predicate(name, Version.FOUND)]
-        row = row_atom(relation, Version.FOUND)
-        asked = Atom(probe.keys, tuple(row.terms[i] for i in columns))
-        signs = signs_of_state(held, relation, (asked,)) | self._signs.get(name, frozenset())
-        self._signs[name] = signs
-        keys = held.facts.relations[probe.keys]
-
-        def of_keys(rows: D) -> D:
-            return engine.bags.matching(rows, columns, keys)
-
-        return engine.keep(rows_after(held, relation, signs, of_keys))

@@ -2,7 +2,8 @@
 
 Conditions of soundness:
 
-1. The source is in the state right after the update; a row found that was not inserted was there before it.
+1. The source is in the state right after the update, or, with an effective one, brought there from right before it
+   (`states.py`); a row found that was not inserted was there before it.
 2. A new fact is never an inserted or deleted row, so on the probed keys every other new fact is ruled out.
 3. The rows found must agree with the update and with what is known; else the source has moved, and nothing
    is concluded from it.
@@ -29,7 +30,7 @@ from selfmaint.decide.selftest import DependsRules
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code, SourceError
 from selfmaint.fallback.probes import Probe, next_probes
-from selfmaint.fallback.states import CLASH, moved, rows_of
+from selfmaint.fallback.states import CLASH, found_after, is_before, moved, rows_of
 from selfmaint.sources.protocol import Read, Source
 from selfmaint.warehouse.base_relations import shown_rows
 from selfmaint.warehouse.catalog import BaseRelation, View
@@ -68,6 +69,7 @@ class Reader(Struct, Generic[D]):
     progress: Progress = lambda _message: None
     require: Callable[[Facts[D]], None] = lambda _facts: None
     reads: list[Read] = field(default_factory=list)
+    _signs: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def read(self, probe: Probe, witnesses: Mapping[Predicate, D]) -> None:
         """One read.
@@ -92,6 +94,12 @@ class Reader(Struct, Generic[D]):
         more = {Predicate(relation.name, Version.FOUND): engine.keep(rows)}
         more |= {} if keys is None else {probe.keys: keys}
         held = self.known.learning(self.known.facts.extended(more, small=keys is not None))
+        if held.situation.effective and relation.keys and not relation.is_numbered:
+            asked, earlier = None if keys is None else probe.keys, self._signs.get(relation.name, frozenset())
+            after, signs = found_after(held, relation, probe.columns, asked, earlier)
+            more = {Predicate(relation.name, Version.FOUND): after}
+            held = held.learning(held.facts.extended(more, small=keys is not None))
+            self._signs[relation.name], read = signs, replace(read, is_before=is_before(signs))
         self.require(held.facts)
         require_keys_not_moved(held, probe)
         return _extended(held, probe, relation, keys), read

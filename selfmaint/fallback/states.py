@@ -98,6 +98,35 @@ def rows_after(
     return rows
 
 
+def found_after(
+    held: Knowledge[D],
+    relation: BaseRelation,
+    columns: Sequence[int],
+    keys: Predicate | None,
+    earlier: frozenset[str],
+) -> tuple[D, frozenset[str]]:
+    """The rows found for some keys (`Version.FOUND`; all rows, if for none) as they are after the update.
+
+    `earlier` are the signs that other reads of the source gave.
+
+    Returns:
+        The rows, and all signs so far.
+
+    Raises:
+        SourceError: SM402 the source is neither right before nor right after the update.
+    """
+    situation, engine, row = held.situation, held.engine, row_atom(relation, Version.FOUND)
+    if relation.name not in situation.inserted | situation.deleted:
+        return held.facts.relations[row.predicate], earlier
+    asked = () if keys is None else (Atom(keys, tuple(row.terms[i] for i in columns)),)
+    signs = signs_of_state(held, relation, asked) | earlier
+
+    def of_keys(rows: D) -> D:
+        return rows if keys is None else engine.bags.matching(rows, columns, held.facts.relations[keys])
+
+    return engine.keep(rows_after(held, relation, signs, of_keys)), signs
+
+
 def moved(relation: BaseRelation, why: str, note: str) -> SourceError:
     """That a source is in another state than the one after the update (SM402)."""
     return SourceError(

@@ -109,6 +109,8 @@ def _is(reader: Reader, node: exp.Is, *, negated: bool) -> Condition:
     operand = reader.expression(node.this)
     if isinstance(node.expression, exp.Null):
         return IsNull(operand, negated)
+    if isinstance(node.expression, exp.Not):  # as trees are that were not parsed
+        return IsNull(operand, not negated)
     is_true = bool(node.expression.this)
     if not negated:
         return AllOf((_is_true(reader, operand, negated=not is_true), IsNull(operand, negated=True)))

@@ -42,6 +42,14 @@ def with_gone_rows(known: Knowledge[D], verdicts: Mapping[str, Verdict]) -> dict
     return found
 
 
+def relations_shown(catalog: Catalog, view: View) -> frozenset[str]:
+    """The relations of which a view that is not decided loses the rows of what is deleted."""
+    query = _query(catalog, view)
+    if query is None:
+        return frozenset()
+    return frozenset(name for name in tables_read(query) if shown_key(query, name) is not None)
+
+
 def _query(catalog: Catalog, view: View) -> Query | None:
     """The query over base relations of a view that is not decided; None if its shape, or its result, is not one."""
     text = view.definition.query if isinstance(view.definition, OpaqueView) else None

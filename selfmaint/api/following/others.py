@@ -221,7 +221,9 @@ class Others(Struct, Generic[D]):
         failed = [view for view in self.warehouse.catalog.views if view.name in why]
         again = failed if self.recompute else [v for v in failed if self._reads_followed_views(v, failed)]
         if left := [view for view in failed if view not in again]:
-            raise NotMaintainedError([_failed(view, why[view.name]) for view in left], verdicts)
+            helped = bool(self.warehouse.catalog.helpers)
+            failures = [_failed(view, why[view.name], has_helpers=helped) for view in left]
+            raise NotMaintainedError(failures, verdicts)
         require_recomputable(self.warehouse, again, verdicts, self.now)
         self.again += again
 
@@ -342,13 +344,15 @@ def _unlike_tables(names: Sequence[str], lost: Collection[str]) -> str:
     return f"it reads the view `{name}`, {why}"
 
 
+_OR_HELPERS = f"{RECOMPUTE}; of some views a lake has helpers (`helpers = true`)"
+
+
 def _moved(view: View, why: str) -> Diagnostic:
     message = f"the view `{view.name}` is to be computed anew: {why}"
-    hint = f"{RECOMPUTE}; of some views a lake has helpers (`helpers = true`)"
-    return Diagnostic(Code.NOT_MAINTAINED, message, hint=hint)
+    return Diagnostic(Code.NOT_MAINTAINED, message, hint=_OR_HELPERS)
 
 
-def _failed(view: View, why: str) -> Diagnostic:
+def _failed(view: View, why: str, *, has_helpers: bool) -> Diagnostic:
     message = f"the view `{view.name}` is not decided by what is known, and not followed by keys"
-    hint = f"{RECOMPUTE}, or take it out of this warehouse"
+    hint = f"{RECOMPUTE}, or take it out of this warehouse" if has_helpers else _OR_HELPERS
     return Diagnostic(Code.NOT_MAINTAINED, message, note=why, hint=hint)

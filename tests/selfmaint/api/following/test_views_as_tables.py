@@ -9,6 +9,7 @@ import pytest
 
 from datalog.model import Row
 from selfmaint import SourceError
+from selfmaint.api.file.programs import catalog_of
 from selfmaint.api.following import others, views_as_tables
 from selfmaint.api.following.how_followed import tables_of_all
 from selfmaint.api.update import Update
@@ -188,6 +189,17 @@ def test_the_keys_of_views_whose_rows_are_decided_in_parts() -> None:
     tables = tables_of_all(build(LOOKED_UP, dict.fromkeys("uwx", frozenset()), MemoryEngine()).catalog)
     keys = {name: [[tables[name].columns[i] for i in key] for key in tables[name].keys] for name in "uwx"}
     assert keys == {"u": [["a"]], "w": [["a", "what"]], "x": []}
+
+
+def test_the_types_of_views_that_leave_nulls_out() -> None:
+    text = """create table p (id int primary key, flag boolean, amount decimal(8,2));
+        create table q (id int primary key, amount decimal(8,2));
+        create view u as select 'p' as kind, id, amount from p where flag is not null
+          union all select 'q', id, amount from q where amount is not null and id > 2;
+        create view w as select kind, sum(case when kind = 'p' then amount else 0 end) as total from u group by kind;"""
+    tables = tables_of_all(catalog_of(text))
+    assert [str(kind) for kind in tables["u"].types] == ["string", "int", "decimal(8,2)"]
+    assert [str(kind) for kind in tables["w"].types] == ["string", "decimal(22,2)"]
 
 
 def _referencing(base: Database) -> Database:
