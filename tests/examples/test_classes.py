@@ -56,6 +56,7 @@ LATEST = (
 )
 MEDIANS = "SELECT c, percentile(t, 0.5) AS m FROM o WHERE t > 100 GROUP BY c"
 SOLD = "SELECT c.n, percentile(o.t, 0.5) AS m FROM o JOIN c ON o.c = c.id GROUP BY c.n"
+SHOWN = "SELECT o.id, coalesce(c.id, 0) AS k FROM o LEFT JOIN c ON o.c = c.id AND c.n LIKE 'a%'"
 MANY: set[Row] = {(number,) for number in range(1, 500)}
 
 
@@ -134,6 +135,8 @@ TOLD = [
     Told(HAVING, "no", {(1, 2)}, {"o": {(3, 7, 6)}}),
     Told(SO_FAR, "yes", {(1, 1, 6, 6)}, {"o": {(3, 1, 7)}}),
     Told(SO_FAR, "yes", {(1, 1, 6, 6)}, {"o": {(1, 1, 7)}}, {"o": {(1, 1, 6)}}),
+    Told(SHOWN, "yes", {(1, 1), (2, 0)}, {}, {"o": {(2, 7, 6)}}),
+    Told(SHOWN, "undecided", {(1, 1), (2, 0)}, {"o": {(3, 7, 6)}}),
     Told(LATEST, "yes", {(1, 1, 6)}, {"o": {(3, 1, 7)}}),
     Told("SELECT c, count(DISTINCT t) AS k FROM o GROUP BY c", "no", {(1, 2)}, {"o": {(3, 1, 6)}}),
     Told("v(O, C, T) :- o(O, C, T), not c(C, _).", "undecided", {(1, 1, 5)}, {"o": {(3, 1, 6)}}),
@@ -169,7 +172,7 @@ def frozen(rows: Rows) -> dict[str, frozenset[Row]]:
 
 @pytest.mark.parametrize("told", TOLD, ids=lambda told: f"{told.example[:40]} {told.verdict}")
 def test_an_example_is_decided_as_the_page_says(told: Told) -> None:
-    if " OVER (" in told.example:  # a text, which the engine in memory does not run
+    if " OVER (" in told.example or told.example == SHOWN:  # a text, which the engine in memory does not run
         found = by_duckdb(told)
     else:
         warehouse = build(told.program, {"v": frozenset(told.stored)}, MemoryEngine())

@@ -69,14 +69,15 @@ def _places(known: Knowledge[D], view: View, key: Mapping[int, str]) -> dict[int
 
 def _are_stored_alike(known: Knowledge[D], view: View, shown: Mapping[str, Mapping[int, str]]) -> bool:
     """Whether keys are stored as the relations have them."""
+    found = [(known.catalog.relations[name].types, _places(known, view, key)) for name, key in shown.items()]
+    if any(len(places) < len(key) for (_, places), key in zip(found, shown.values(), strict=True)):
+        return False
     types = platform_of(known.engine).types(known.facts.relations[view.predicate])
-    for name, key in shown.items():
-        places, declared = _places(known, view, key), known.catalog.relations[name].types
-        if len(places) < len(key) or not all(
-            is_stored_as(types[place], declared[position]) for position, place in places.items()
-        ):
-            return False
-    return True
+    return all(
+        is_stored_as(types[place], declared[position])
+        for declared, places in found
+        for position, place in places.items()
+    )
 
 
 def _delta(known: Knowledge[D], view: View, shown: Mapping[str, Mapping[int, str]]) -> Delta[D]:

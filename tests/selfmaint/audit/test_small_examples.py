@@ -132,7 +132,7 @@ ALWAYS = {
         ("c", "insert"),
     },
     (SUMMED, REFERENCES): {("c", "insert"), ("c", "delete"), ("o", "insert"), ("o", "delete")},
-    (SUMMED, ""): {("o", "insert"), ("o", "delete")},
+    (SUMMED, ""): {("c", "delete"), ("o", "insert"), ("o", "delete")},
     ("select c, sum(t) as s from o group by c having sum(t) <> 0", ""): {("o", "insert"), ("o", "delete")},
     ("select c from o group by c having sum(t) <> 0", ""): set(),
     (f"select k, count(*) as n, sum(x) as s from ({BOTH}) u group by k", ""): {
