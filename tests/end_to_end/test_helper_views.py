@@ -127,6 +127,7 @@ def nested(random: Random) -> str:
         f"with s as (select a as f, b as d from r) select (select count(d) from s) as x, {some[0]} as y",
         f"with r as (select a, b, c from r where a > 3) select {some[0]} as x, (select max(d) from s) as y",
         f"select {some[0]} as x union all select {some[1]} as x",
+        f"{one} union all select 7, {random.choice(numbers)}, max(b) from r",
         "select max(k) as x from (select a, (select count(*) from s where d = b) as k from r) as t",
     ]
     return random.choice(options)

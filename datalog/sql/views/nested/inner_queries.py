@@ -17,7 +17,8 @@ Conditions of soundness:
    around: a name means what it means inside before it means anything around.
 2. It names no common table expression of what is around it, which may hide a table; or those of the whole query, which
    stand before it then.
-3. Its columns have names, of their own, and are handed on by these in the same order.
+3. Its columns have names, of their own, and are handed on by these in the same order; behind the first side of UNION,
+   EXCEPT or INTERSECT names do not matter, and those that have none are given one.
 4. It groups, removes duplicates, or looks at all its rows: else what is kept would be a copy.
 5. ORDER BY and LIMIT behind the last side are those of all sides, and stay.
 6. Whether a value is among others, or not, or unknown, depends on which others there are, null being one; not on how
@@ -162,8 +163,8 @@ class _Replacing(Struct, dict=True):
     def _inside(self, since: int, until: int) -> None:
         """Looks at the sides of a query between two tokens, then at those in parentheses."""
         sides = list(self._sides(since, until))
-        for start, end in sides if len(sides) > 1 else ():
-            if not self._is_kept(start, end):
+        for number, (start, end) in enumerate(sides if len(sides) > 1 else ()):
+            if not self._is_kept(start, end, is_named=number == 0):
                 self._parentheses(start, end)
         if len(sides) < 2:  # noqa: PLR2004 - one query
             self._parentheses(since, until)
@@ -198,13 +199,14 @@ class _Replacing(Struct, dict=True):
         if start is not None:
             yield start, until
 
-    def _is_kept(self, since: int, until: int) -> bool:
-        """Whether a query between two tokens is kept as a helper."""
+    def _is_kept(self, since: int, until: int, *, is_named: bool = True) -> bool:
+        """Whether a query between two tokens is kept as a helper; whether the names of its columns matter."""
         start, end = self.tokens.all[since].start, self.tokens.all[until - 1].end + 1
-        found = _closed(self.text[start:end], self.ctes)
+        text = self.text[start:end] if is_named else _named(self.text[start:end])
+        found = _closed(text, self.ctes)
         before = self._before(start)
         if found is None and before:
-            found = _closed(f"{self.text[:before]} {self.text[start:end]}", self.ctes)
+            found = _closed(f"{self.text[:before]} {text}", self.ctes)
         kept = self._looked_up(since, until) if found is None else self.keep(found)
         if kept is None:
             return False
@@ -243,6 +245,22 @@ def _names(tree: exp.Expr) -> list[str]:
     while isinstance(tree, exp.SetOperation | exp.Subquery):
         tree = tree.this
     return [one.alias_or_name if isinstance(one, exp.Alias | exp.Column) else "" for one in tree.expressions]
+
+
+def _named(text: str) -> str:
+    """A query with names for the items of its select list that have none."""
+    tree, tokens = parsed(text), Tokens(text)
+    select = tokens.first(TokenType.SELECT)
+    end = None if select is None else tokens.first(TokenType.FROM, select)
+    if not isinstance(tree, exp.Select) or select is None or end is None or tree.args.get("with_"):
+        return text
+    places = list(tokens.parts(select + 1, end))
+    if len(places) != len(tree.expressions):
+        return text
+    for number, (place, name) in reversed([*enumerate(zip(places, _names(tree), strict=True), 1)]):
+        if not name:
+            text = f"{text[: place.stop]} AS value_{number}{text[place.stop :]}"
+    return text
 
 
 def _groups(tree: exp.Expr) -> bool:

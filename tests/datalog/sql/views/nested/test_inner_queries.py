@@ -48,6 +48,16 @@ def test_a_value_without_a_name_gets_one_and_equal_queries_are_kept_once() -> No
     assert helpers == ["SELECT max(b) AS value_1 FROM r"]
 
 
+def test_columns_of_later_sides_of_a_union_need_no_names() -> None:
+    rest, helpers = kept(
+        "SELECT a, count(*) AS n FROM r GROUP BY a UNION ALL SELECT 'all', count( * ), b FROM s GROUP BY b"
+    )
+    assert rest == "SELECT `a`, `n` FROM `h1` UNION ALL SELECT `value_1`, `value_2`, `b` FROM `h2`"
+    assert helpers[1] == "SELECT 'all' AS value_1, count( * ) AS value_2, b FROM s GROUP BY b"
+    rest, helpers = kept("SELECT a, count(*) FROM r GROUP BY a UNION ALL SELECT 1, count(*) AS n FROM s")
+    assert len(helpers) == 1
+
+
 def test_order_and_limit_behind_a_union_are_those_of_both_sides() -> None:
     text = "SELECT * FROM (SELECT max(a) AS x FROM r UNION ALL SELECT min(a) AS x FROM r ORDER BY x LIMIT 1) AS u"
     assert offered(text)[1:] == ["SELECT max(a) AS x FROM r", "SELECT min(a) AS x FROM r"]
