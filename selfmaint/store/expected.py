@@ -84,7 +84,7 @@ def different_columns(found: Sequence[str], expected: Expected, difference: str)
         f"the columns of `{expected.name}` do not fit: {difference}",
         expected.place,
         f"gives the columns {_listed(expected.columns)}",
-        note=f"stored are {_listed(found)}; expected are {_listed(expected.columns)}",
+        note=f"there are {_listed(found)}; expected are {_listed(expected.columns)}",
         hint=_hint(found, expected),
     )
 
@@ -168,7 +168,7 @@ def _hint(found: Sequence[str], expected: Expected) -> str:
     renames = _renames(found, expected.columns)
     if not renames and not set(found) & set(expected.columns) and any(map(_NO_NAME.match, found)):
         return f"of a CSV file the first line names the columns: put `{','.join(expected.columns)}` above the rows"
-    advice = [f"rename the stored `{old}` to `{new}`" for new, old in renames.items()]
+    advice = [f"rename `{old}` to `{new}`" for new, old in renames.items()]
     if expected.naming is not None:
         suits = len(found) == len(expected.columns) and len(set(found)) == len(found)
         declaration = expected.naming.format(_named(expected.name, found if suits else expected.columns))
@@ -176,7 +176,7 @@ def _hint(found: Sequence[str], expected: Expected) -> str:
     elif not advice:
         more = [name for name in found if name not in expected.columns]
         is_more = set(expected.columns) < set(found)
-        advice.append(f"leave {_listed(more)} out" if is_more else "store these columns")
+        advice.append(f"leave {_listed(more)} out" if is_more else "give these columns")
         advice.append("correct the declaration")
     return ", or ".join(advice)
 

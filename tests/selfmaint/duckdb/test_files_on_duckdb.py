@@ -215,7 +215,7 @@ def test_missing_and_extra_columns_are_all_told_with_near_misses(
     assert (
         found.message == "the columns of `v` do not fit: `qty`, `price` missing; `Qty`, `more` not expected"
     )
-    assert found.hint == "rename the stored `Qty` to `qty`"
+    assert found.hint == "rename `Qty` to `qty`"
 
 
 @pytest.mark.parametrize(

@@ -101,8 +101,8 @@ def test_missing_and_extra_columns_are_all_told_with_near_misses(engine: SparkEn
         assert found.message == (
             "the columns of `v` do not fit: `qty`, `price` missing; `Qty`, `more` not expected"
         )
-        assert found.note == "stored are `Qty`, `item`, `more`; expected are `item`, `qty`, `price`"
-        assert found.hint == "rename the stored `Qty` to `qty`"
+        assert found.note == "there are `Qty`, `item`, `more`; expected are `item`, `qty`, `price`"
+        assert found.hint == "rename `Qty` to `qty`"
 
 
 @pytest.mark.parametrize(

@@ -19,10 +19,10 @@ def expected(*names: str, naming: str | None = None) -> Expected:
 @pytest.mark.parametrize(
     ("found", "difference", "hint"),
     [
-        (["b"], "`a` missing", "store these columns, or correct the declaration"),
+        (["b"], "`a` missing", "give these columns, or correct the declaration"),
         (["a", "b", "c"], "`c` not expected", "leave `c` out, or correct the declaration"),
-        (["a", "b", "b"], "`b` there more than once", "store these columns, or correct the declaration"),
-        (["A", "b"], "`a` missing; `A` not expected", "rename the stored `A` to `a`"),
+        (["a", "b", "b"], "`b` there more than once", "give these columns, or correct the declaration"),
+        (["A", "b"], "`a` missing; `A` not expected", "rename `A` to `a`"),
         (
             ["7", "x"],
             "`a`, `b` missing; `7`, `x` not expected",
@@ -33,7 +33,7 @@ def expected(*names: str, naming: str | None = None) -> Expected:
             "`a`, `b` missing; `a;b` not expected",
             "a CSV file has commas between its columns, and this line has semicolons: write it with `,`",
         ),
-        ([], "`a`, `b` missing", "store these columns, or correct the declaration"),
+        ([], "`a`, `b` missing", "give these columns, or correct the declaration"),
     ],
 )
 def test_one_error_for_all_differences(found: list[str], difference: str, hint: str) -> None:
@@ -44,7 +44,7 @@ def test_one_error_for_all_differences(found: list[str], difference: str, hint: 
     assert diagnostic.message == f"the columns of `v` do not fit: {difference}"
     assert str(diagnostic.span) == "views.dl:3:1"
     listed = ", ".join(f"`{name}`" for name in found) or "none"
-    assert diagnostic.note == f"stored are {listed}; expected are `a`, `b`"
+    assert diagnostic.note == f"there are {listed}; expected are `a`, `b`"
     assert diagnostic.hint == hint
 
 
@@ -73,7 +73,7 @@ def test_names_made_from_a_head_may_be_declared(rules: str, declaration: str) ->
 def test_each_stored_name_is_meant_once() -> None:
     with pytest.raises(InputError) as caught:
         require_names(["key_"], expected("key1", "key2"))
-    assert caught.value.diagnostics[0].hint == "rename the stored `key_` to `key1`"
+    assert caught.value.diagnostics[0].hint == "rename `key_` to `key1`"
 
 
 def test_any_order_and_where_allowed_more_columns() -> None:
