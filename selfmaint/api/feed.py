@@ -67,10 +67,25 @@ def update_from_feed(  # noqa: PLR0913 - each is a choice of its own
         id=id,
         positions=_ends(report, feeds, within),
     )
-    if warehouse.store is None or found.positions:
+    if warehouse.store is None:
+        return found
+    if found.positions:
+        _require_all_placed(report)
         return found
     # Nothing else tells a feed without positions from another one.
     return replace(found, digest=digest_of(platform_of(warehouse.engine), {}, found))
+
+
+def _require_all_placed(report: FeedReport) -> None:
+    """Refuses changes without positions beside others: nothing would tell them from the same ones, given again."""
+    for one in report.relations:
+        if one.upto is None and (one.inserted or one.deleted):
+            raise input_error(
+                Code.FEED_UNORDERED,
+                f"the changes of `{one.relation}` have no positions, and those of another feed have",
+                note="of an update with positions only these tell that it was applied",
+                hint="give the feed without positions by itself, as an update of its own",
+            )
 
 
 def _continued(warehouse: Warehouse[D], feeds: Iterable[str | None], after: Ends) -> Ends:

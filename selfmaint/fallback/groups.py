@@ -16,10 +16,13 @@ from selfmaint.canonical.support import Bindings
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.fallback.probes import Probe
 from selfmaint.fallback.settle import Reader
+from selfmaint.fallback.states import moved
 from selfmaint.maintain.groups import group_change
+from selfmaint.maintain.stored_groups import contradicts
 from selfmaint.warehouse.catalog import GroupedView
 
 _GROUPS = Predicate("groups", Version.STEP)
+_COUNTED = "rows that came or went since are counted with those of the update"
 
 
 def settle_groups(reader: Reader[D], views: Iterable[GroupedView]) -> tuple[str, ...]:
@@ -40,7 +43,17 @@ def settle_groups(reader: Reader[D], views: Iterable[GroupedView]) -> tuple[str,
             left.append(view.name)
         else:
             _read(reader, view, change.open)
+            _require_stored(reader, view, change.open)
     return tuple(left)
+
+
+def _require_stored(reader: Reader[D], view: GroupedView, groups: D) -> None:
+    """Refuses rows that, without the update, are not those of the groups that are stored."""
+    if contradicts(reader.known, view, groups):
+        read = {one.relation for one in reader.reads}
+        names = [atom.predicate.name for atom in view.core.body if atom.predicate.name in read]
+        why = f"what it has, without the update, does not give the stored rows of {view.shown}"
+        raise moved(reader.known.catalog.relations[names[0]], why, _COUNTED)
 
 
 def _read(reader: Reader[D], view: GroupedView, groups: D) -> None:

@@ -30,7 +30,7 @@ from selfmaint.decide.selftest import DependsRules
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code, SourceError
 from selfmaint.fallback.probes import Probe, next_probes
-from selfmaint.fallback.states import CLASH, found_after, is_before, moved, rows_of
+from selfmaint.fallback.states import CLASH, OTHERS, found_after, is_before, moved, others_of_deleted, rows_of
 from selfmaint.sources.protocol import Read, Source
 from selfmaint.warehouse.base_relations import shown_rows
 from selfmaint.warehouse.catalog import BaseRelation, View
@@ -255,6 +255,8 @@ def _moved_program(
             its = Atom(Predicate(name, Version.INSERTED), terms)
             add(CLASH, its, row, there, *still)
         add("inserted rows are not there", row_atom(relation, Version.INSERTED), Negation((row,)))
+    for body in others_of_deleted(situation, relation):
+        add(OTHERS, *body)
     if name in situation.deleted:
         add("deleted rows are still there", row_atom(relation, Version.DELETED), row)
     add("rows that the views prove are gone", row_atom(relation, Version.KNOWN), *still, Negation((row,)))

@@ -5,7 +5,7 @@ Reads of base relations are sets of rows: equal rows of a table without a key ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import NUMBER, Atom, Negation, Predicate, Program, Rule, Variable, Version
@@ -23,6 +23,25 @@ _BEFORE = frozenset({"new rows missing", "old rows there"})
 
 CLASH = "it has other rows with the keys of inserted ones, and the update does not delete them"
 """What is said of a source that has them: it has moved, or the update lacks their deletion."""
+
+
+OTHERS = "it has other rows with the keys of deleted ones, which the update does not insert"
+"""The same of deleted rows, which were all that there were of their keys."""
+
+
+def others_of_deleted(situation: Situation, relation: BaseRelation) -> Iterator[tuple[Atom | Negation, ...]]:
+    """For each key bodies that rows found satisfy which have a deleted row's key, and are neither it nor inserted.
+
+    There is none before an effective update, and none after it.
+    """
+    if not situation.effective or relation.name not in situation.deleted or relation.is_numbered:
+        return
+    row = row_atom(relation, Version.FOUND)
+    known = [Version.DELETED, *([Version.INSERTED] if relation.name in situation.inserted else [])]
+    for key in relation.keys:
+        terms = tuple(t if i in key else Variable(f"Gone{i}") for i, t in enumerate(row.terms))
+        gone = Atom(Predicate(relation.name, Version.DELETED), terms)
+        yield (gone, row, *(Negation((row_atom(relation, version),)) for version in known))
 
 
 def is_before(signs: frozenset[str]) -> bool:
@@ -52,6 +71,8 @@ def signs_of_state(known: Knowledge[D], relation: BaseRelation, asked: Sequence[
     old: tuple[Negation, ...] = ()
     if relation.name in known.situation.deleted:
         gone = row_atom(relation, Version.DELETED)
+        for body in others_of_deleted(known.situation, relation):
+            add("others there", *body)
         add("old rows there", gone, row)
         add("old rows missing", gone, Negation((row,)))
         old = (Negation((gone,)),)
@@ -87,7 +108,7 @@ def rows_after(
     """
     name, relations, situation = relation.name, known.facts.relations, known.situation
     rows = relations[Predicate(name, Version.FOUND)]
-    if not is_before(signs):
+    if not is_before(signs) and "others there" not in signs:
         return rows
     _require_before(relation, situation, signs)
     if name in situation.deleted:
@@ -145,11 +166,13 @@ def moved(relation: BaseRelation, why: str, note: str) -> SourceError:
 def _require_before(relation: BaseRelation, situation: Situation, signs: frozenset[str]) -> None:
     """Refuses a source that is not after the update, unless it is right before it."""
     both = situation.effective and signs & {"new rows there", "old rows missing"}
-    if not both and "a clash" not in signs and relation.keys:
+    if not both and signs.isdisjoint({"a clash", "others there"}) and relation.keys:
         return
     why = "some rows of the update are in it, and some are not"
     if "a clash" in signs:
         why = CLASH
+    elif "others there" in signs:
+        why = OTHERS
     elif not both:
         why = "the update is not in it, and without a key its rows may have twins"
     raise moved(

@@ -14,7 +14,7 @@ from typing import Generic
 from msgspec import Struct, field
 
 from datalog.copies import replace
-from datalog.model import Atom, Constant, Predicate, Program, Rule, Term, Variable, Version, ViewDefinition
+from datalog.model import Atom, Constant, Predicate, Program, Rule, Term, Version, ViewDefinition
 from datalog.syntax import show
 from selfmaint.canonical.constraint_checks import NOT_EFFECTIVE
 from selfmaint.canonical.support import CanonicalDatabase
@@ -32,7 +32,6 @@ from selfmaint.maintain.core_rows import (
     or_empty,
     rolled_gained,
     rolled_lost,
-    rows_of,
 )
 from selfmaint.maintain.dropped_groups import dropping
 from selfmaint.maintain.group_plan import BESIDE, OLD, PARTS, ROWS, GroupPlan, Told
@@ -40,12 +39,13 @@ from selfmaint.maintain.group_values import variables
 from selfmaint.maintain.left_references import left_references
 from selfmaint.maintain.roll_up import UNITED, RollUp, united
 from selfmaint.maintain.side_by_side import Step
+from selfmaint.maintain.stored_groups import ASKED, asked_groups, known_rows, of_groups
 from selfmaint.maintain.told_groups import told_beside
 from selfmaint.warehouse.catalog import GroupedView, View
 from selfmaint.warehouse.grouped import Grouped
 
-_ASKED, _OVERDRAWN, _KEYS, _NEW, _LEFT = (
-    Predicate(name, Version.STEP) for name in ("open", "overdrawn", "keys", "new", "left")
+_OVERDRAWN, _KEYS, _NEW, _LEFT = (
+    Predicate(name, Version.STEP) for name in ("overdrawn", "keys", "new", "left")
 )
 _SHOWN = 5
 
@@ -136,8 +136,8 @@ def certain_rows(known: CanonicalDatabase[D], view: GroupedView, rows: D) -> D |
     work = _Work(known, view)
     columns = variables("C", len(view.stored_columns))
     keys: tuple[Term, ...] = (*(columns[c] for c in view.grouped.columns), Constant(1))
-    rule = Rule(Atom(_KEYS, keys), (Atom(_ASKED, (*columns, Constant(1))),))
-    return work.rows_of_core(work.known_rows(work.held([rule], {_ASKED: rows})))
+    rule = Rule(Atom(_KEYS, keys), (Atom(ASKED, (*columns, Constant(1))),))
+    return work.rows_of_core(work.known_rows(work.held([rule], {ASKED: rows})))
 
 
 def _change(work: _Work[D], *, whole: bool) -> GroupChange[D] | None:
@@ -226,7 +226,7 @@ class _Work(Struct, Generic[D], dict=True):
     def told_beside(self, parts: Mapping[str, D | None]) -> dict[Told, D]:
         """What other views tell of the groups of some parts."""
         given = {PARTS[name]: rows for name, rows in parts.items() if rows is not None}
-        asked, keys = Atom(_ASKED, (*self.plan.keys, Constant(1))), self.plan.keys
+        asked, keys = Atom(ASKED, (*self.plan.keys, Constant(1))), self.plan.keys
         if for_changes(self.known.catalog, self.known.situation, self.view) is not None:
             return {}  # the parts are groups of a finer view, which has the view's own aggregates alone
         groups = self.held([Rule(asked, (Atom(p, (*keys, *self.plan.own(p.name))),)) for p in given], given)
@@ -252,9 +252,9 @@ class _Work(Struct, Generic[D], dict=True):
     def _require_not_overdrawn(self, groups: D) -> None:
         """Refuses groups that would lose more rows than they have, as `is_overdrawn` says."""
         keys = variables("G", len(self.grouped.columns))
-        rule = Rule(Atom(_OVERDRAWN, keys), (Atom(_ASKED, (*keys, Constant(0))),))
+        rule = Rule(Atom(_OVERDRAWN, keys), (Atom(ASKED, (*keys, Constant(0))),))
         names = [self.view.columns[c] for c in self.grouped.columns]
-        if not (rows := self.engine.sample(self.held([rule], {_ASKED: groups}), _SHOWN)):
+        if not (rows := self.engine.sample(self.held([rule], {ASKED: groups}), _SHOWN)):
             return
         shown = "; ".join(
             ", ".join(f"{n}={show(Constant(v))}" for n, v in zip(names, row, strict=True)) or "its only one"
@@ -358,11 +358,7 @@ class _Work(Struct, Generic[D], dict=True):
 
     def _closed(self, change: GroupChange[D], groups: D, found: D) -> GroupChange[D]:
         """The change with new rows of the open groups, among rows of perhaps more groups."""
-        engine, made = self.engine, self.plan.anew
-        columns = tuple(Variable(f"O{i}") for i in range(self.view.head.arity))
-        key = Atom(_ASKED, (*(columns[c] for c in self.grouped.columns), Constant(1)))
-        among = Atom(made.predicate, columns)
-        rows = self.held([Rule(Atom(OLD, columns), (key, among))], {_ASKED: groups, made.predicate: found})
+        engine, rows = self.engine, of_groups(self.engine, self.view, groups, found)
         stored = self.known.facts.relations[self.view.predicate]
         both = [engine.like(part, stored) for part in (change.new, rows)]
         return GroupChange(engine.keep(engine.union(both)), change.old, None)
@@ -374,21 +370,11 @@ class _Work(Struct, Generic[D], dict=True):
             groups: values of the groups, with a 1 behind them.
             every: where a group is told by an expression, the rows of all groups instead of none.
         """
-        key = self._keys(groups)
-        if key is None and not every:
-            return None
-        start = () if key is None else (key.atom,)
-        atoms = (a.of(Version.AFTER) for a in self.core.body)
-        given = None if key is None else key.given
-        return rows_of(self.known, self.core, [(*start, *atoms, *self.core.filters)], given)
+        return known_rows(self.known, self.core, self._keys(groups), every=every)
 
     def _keys(self, groups: D) -> Asked[D] | None:
         """Some groups as an atom over the core's terms; None if a group is told by an expression."""
-        terms = [self.grouped.terms.get(g) if isinstance(g, Variable) else None for g in self.grouped.groups]
-        if None in terms:
-            return None
-        atom = Atom(_ASKED, (*(t for t in terms if t is not None), Constant(1)))
-        return Asked(atom, {_ASKED: groups})
+        return asked_groups(self.grouped, groups)
 
 
 def _small(given: Mapping[Predicate, D]) -> Facts[D]:

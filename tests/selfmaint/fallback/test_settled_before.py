@@ -73,6 +73,46 @@ def test_sources_before_the_update_settle_as_those_after_it_do() -> None:
     assert seen
 
 
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({(1, 1, 2), (2, 1, 1)}, "other rows with the keys of deleted ones"),
+        ({(2, 1, 1), (3, 1, 0)}, "does not give the stored rows of `v`"),
+        (set(), "does not give the stored rows of `v`"),
+    ],
+)
+@pytest.mark.parametrize("verify", [False, True])
+def test_a_source_of_another_time_is_refused_where_its_rows_tell(
+    given: set[Row], why: str, *, verify: bool
+) -> None:
+    """Of group 1 one row goes, and one, (2, 1, 1), stays."""
+    before: Database = {"r": frozenset({(1, 1, 3), (2, 1, 1)}), "s": frozenset()}
+    source = RowsSource("base", {"r": (COLUMNS["r"], frozenset(given)), "s": (COLUMNS["s"], frozenset())})
+    readable = {n: Readable(source) for n in COLUMNS}
+    here = build(PROGRAM, views(before), MemoryEngine(), readable=readable)
+    with pytest.raises(SourceError, match=f"SM402.*{why}"):
+        here.maintain(Update({}, {"r": frozenset({(1, 1, 3)})}, effective=True), most_keys=0, verify=verify)
+
+
+def test_keyed_reads_refuse_other_rows_with_deleted_keys() -> None:
+    tables = "create table r (a int primary key, b int not null, c int not null);"
+    program = f"{tables} create view v as select b, count(distinct c) as n from r group by b;"
+    source = RowsSource("base", {"r": (COLUMNS["r"], frozenset({(1, 1, 2), (2, 1, 1)}))})
+    here = build(program, {"v": frozenset({(1, 2)})}, MemoryEngine(), readable={"r": Readable(source)})
+    with pytest.raises(SourceError, match=r"SM402.*other rows with the keys of deleted ones"):
+        here.maintain(Update({}, {"r": frozenset({(1, 1, 3)})}, effective=True))
+
+
+def test_a_table_without_a_key_whose_source_is_before_the_update_is_refused() -> None:
+    """Without a key its rows do not tell, but the group's number does."""
+    tables = "create table r (b int not null, c int not null);"
+    program = f"{tables} create view v as select b, max(c) as m, count(*) as n from r group by b;"
+    source = RowsSource("base", {"r": (("b", "c"), frozenset({(0, 2), (0, 0)}))})
+    here = build(program, {"v": frozenset({(0, 2, 2)})}, MemoryEngine(), readable={"r": Readable(source)})
+    with pytest.raises(SourceError, match="SM402"):
+        here.maintain(Update({}, {"r": frozenset({(0, 2)})}, effective=True))
+
+
 def test_a_source_with_half_an_update_is_refused() -> None:
     """Which is neither before it nor after it, and may be what a night later deletes."""
     before: Database = {"r": frozenset({(1, 1, 3), (2, 1, 3), (3, 1, 1)}), "s": frozenset()}

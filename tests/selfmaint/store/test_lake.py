@@ -533,6 +533,18 @@ def test_a_folder_of_rows_has_no_position_and_leaves_that_of_another_feed(shop: 
     assert "nothing was written" in shop.command("maintain", "--feed", feed).stdout
 
 
+def test_changes_without_positions_are_not_put_beside_others(shop: Shop) -> None:
+    """What tells that an update was applied are its positions: the others would be applied again."""
+    event = {"op": "c", "before": None, "after": {"id": 21, "customer": 1, "amount": 1}, "ts_ms": 9}
+    feed = shop.folder / "feed.jsonl"
+    feed.write_text(json.dumps({**event, "source": {"lsn": 9, "table": "sale"}}) + "\n", encoding="utf-8")
+    images = shop.update("images", {"customer": {(77, "x")}}, {})
+    done = shop.command("maintain", "--feed", f"sale={feed}", "--feed", f"{images}")
+    assert done.status == 2
+    assert "SM603" in done.stderr
+    assert "the changes of `customer` have no positions" in done.stderr
+
+
 def test_an_update_of_nothing_is_no_snapshot(shop: Shop) -> None:
     before = shop.command("history", "--format", "json").stdout
     (shop.folder / "none").mkdir()
