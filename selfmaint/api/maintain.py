@@ -310,14 +310,13 @@ def _changes(
     """
     reader.progress("computing the deltas")
     whole = {view.name for view in settled if isinstance(view, GroupedView)}
-    changes = {
-        view: examined.get(view.name) or determined_delta(known, verdict)
+    engine, stored = known.engine, known.facts.relations
+    return {
+        view.name: examined.get(view.name) or determined_delta(known, verdict)
         if isinstance(verdict := found[view.name], SelfMaintainable)
-        else delta(reader.known, view, whole=view.name in whole)
+        else as_stored(engine, stored[view.predicate], delta(reader.known, view, whole=view.name in whole))
         for view in views
     }
-    stored = known.facts.relations
-    return {v.name: as_stored(known.engine, stored[v.predicate], its) for v, its in changes.items()}
 
 
 def _verified(

@@ -23,7 +23,7 @@ from selfmaint.decide.saturation import decided_with, saturated
 from selfmaint.decide.separate import Separation
 from selfmaint.decide.verdict import Change, Near, NotSelfMaintainable, SelfMaintainable, Undecided, Verdict
 from selfmaint.engine.protocol import D
-from selfmaint.maintain import Delta, delta
+from selfmaint.maintain import Delta, as_stored, delta
 from selfmaint.possible.new_state import Answer, Determined, NewStates, Open, TwoDatabases
 from selfmaint.warehouse.catalog import View
 
@@ -198,12 +198,11 @@ def determined_delta(known: Knowledge[D], verdict: SelfMaintainable) -> Delta[D]
     """The change of a view that is self-maintainable, held by the engine."""
     known = decided_with(known)
     view = known.catalog.view(verdict.view)
-    if verdict.delta is not None:
-        found: Delta[D] = verdict.delta()
-        return found
-    if verdict.change is None:
-        return delta(known, view)
     engine, stored = known.engine, known.facts.relations[view.predicate]
+    if verdict.delta is not None:
+        return as_stored(engine, stored, verdict.delta())
+    if verdict.change is None:
+        return as_stored(engine, stored, delta(known, view))
     gained, lost = (
         engine.keep(engine.like(engine.load(rows, view.columns, [ANY] * len(view.columns)), stored))
         if rows

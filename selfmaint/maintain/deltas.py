@@ -43,7 +43,8 @@ def as_stored(engine: Engine[D], stored: D, change: Delta[D]) -> Delta[D]:
 
     Equal values may have been found in columns of other types, and what computes with a view does so by its own.
     """
-    return Delta(*(engine.keep(engine.like(rows, stored)) for rows in (change.gained, change.lost)))
+    sides = ((rows, engine.like(rows, stored)) for rows in (change.gained, change.lost))
+    return Delta(*(rows if cast is rows else engine.keep(cast) for rows, cast in sides))
 
 
 def difference(engine: Engine[D], view: View, new: D, old: D) -> Delta[D]:

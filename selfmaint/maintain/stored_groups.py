@@ -10,7 +10,7 @@ from __future__ import annotations
 from datalog.model import Atom, Constant, Predicate, Program, Rule, Variable, Version
 from selfmaint.canonical.support import CanonicalDatabase
 from selfmaint.engine.protocol import D, Engine, Facts
-from selfmaint.maintain.core_rows import Asked, gained_rows, lost_rows, or_empty, rows_of
+from selfmaint.maintain.core_rows import Asked, for_changes, gained_rows, lost_rows, or_empty, rows_of
 from selfmaint.maintain.group_plan import OLD, ROWS, GroupPlan
 from selfmaint.maintain.group_values import variables
 from selfmaint.warehouse.catalog import GroupedView, View
@@ -58,9 +58,9 @@ def of_groups(engine: Engine[D], view: GroupedView, groups: D, rows: D) -> D:
 def contradicts(known: CanonicalDatabase[D], view: GroupedView, groups: D) -> bool:
     """Whether the core rows of some groups, all of which are known, did not give their stored rows before the update.
 
-    Sums of doubles tell nothing: they are hardly ever the same.
+    Sums of doubles tell nothing: they are hardly ever the same. Nor do rows that are known as a finer view's groups.
     """
-    if view.grouped.inexact:
+    if view.grouped.inexact or for_changes(known.catalog, known.situation, view) is not None:
         return False
     engine, plan = known.engine, GroupPlan(view, known.catalog.relations)
     rows, new, gone = (

@@ -271,7 +271,7 @@ class SparkEngine:
         """The rows with the types and names of another relation's columns; an error where a value does not fit."""
         kinds = [field.dataType for field in other.schema.fields]
         if kinds == [field.dataType for field in data.schema.fields]:
-            return self._renamed(data, other.columns)
+            return data if data.columns == other.columns else self._renamed(data, other.columns)
         placed = positional(data)
         columns = zip(placed.columns, kinds, strict=True)
         cast = (col(c) if isinstance(t, st.NullType) else col(c).cast(t) for c, t in columns)
