@@ -22,6 +22,7 @@ from selfmaint.feeds.formats import (
     ColumnFeedReader,
     ColumnFormat,
     FeedFormat,
+    is_plain,
     known_changes,
     plain_files,
     recognised,
@@ -132,7 +133,7 @@ class FeedReading(Struct, Generic[D], frozen=True):
             return self._frame(
                 delta_frame(path, self.wanted.within, self.exchange, self._file()), f"`{path}`"
             )
-        if path.is_dir() and (self.wanted.named is FeedFormat.PLAIN or any(plain_files(path))):
+        if is_plain(path) or (path.is_dir() and self.wanted.named is FeedFormat.PLAIN):
             self._require_named(FeedFormat.PLAIN, f"`{path}`")
             return self._plain(path), Tally()
         return self._files(path)
