@@ -149,6 +149,11 @@ class Unmodelled(Struct, frozen=True):
     text: str
     hint: str
 
+    @property
+    def is_text(self) -> bool:
+        """Whether its values are texts, some of which are equal and differ."""
+        return self.hint in (PADDED_HINT, BINARY_HINT)
+
 
 PADDED_HINT = "give the column the type `string` or `varchar`, which are not padded with blanks"
 BINARY_HINT = "give the column the collation UTF8_BINARY, in which only the same strings are equal"

@@ -156,11 +156,13 @@ class TextQuery(Struct, frozen=True):
         text: the query in Spark SQL.
         reads: the places of all names of relations, in order.
         columns: names for its columns that are given apart from it; none if they are the query's own.
+        refused: why it is not to be run all the same.
     """
 
     text: str
     reads: tuple[TextRead, ...]
     columns: tuple[str, ...] = ()
+    refused: NotToRun | None = None
 
     @property
     def relations(self) -> tuple[str, ...]:
@@ -357,6 +359,11 @@ class OpaqueView:
     parts: tuple[ViewDefinition, ...] = field(default=(), compare=False, repr=False)
     outer: OuterJoin | None = field(default=None, compare=False, repr=False)
     anti: AntiJoin | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def refused(self) -> NotToRun | None:
+        """Why its query is not to be run, if it is not."""
+        return self.query if isinstance(self.query, NotToRun) else self.query.refused
 
     @property
     def by_rules(self) -> ViewDefinition | None:

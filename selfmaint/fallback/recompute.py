@@ -68,8 +68,8 @@ def _obstacle(catalog: Catalog, view: View, given: set[str], anew: set[str]) -> 
     waiting, seen = [view.name], {view.name}
     while waiting:
         one = catalog.view(waiting.pop())
-        if isinstance(one.definition, OpaqueView) and isinstance(one.definition.query, NotToRun):
-            reason = one.definition.query
+        reason = one.definition.refused if isinstance(one.definition, OpaqueView) else None
+        if reason is not None:
             return reason if one is view else replace(reason, why=f"`{one.name}`: {reason.why}")
         for name in reads(catalog, one):
             if name == view.name:

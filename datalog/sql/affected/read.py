@@ -60,6 +60,8 @@ def plan_of_text(query: TextQuery, tables: Mapping[str, Table]) -> Query:
     Raises:
         UnknownShapeError: it has a part that is not known, or reads something else.
     """
+    if query.refused is not None:
+        raise UnknownShapeError(query.refused.why)
     _require_known(query.relations, tables)
     marks = {name: f"{_MARK}{i}" for i, name in enumerate(query.relations)}
     text = windows_written_out(bound_text(query, {name: (mark,) for name, mark in marks.items()}))

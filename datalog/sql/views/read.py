@@ -106,6 +106,12 @@ def read_sql(
     return _Reading(given, tuple(declarations), names, instead).run()
 
 
+_COLLATED = NotToRun(
+    "it has a collation of its own, in which equal texts may differ",
+    "leave `DEFAULT COLLATION` out, and cast or fold the texts in the query",
+)
+
+
 class _Reading(Struct, dict=True):
     texts: Sequence[SqlText]
     given: tuple[Declaration, ...]
@@ -115,6 +121,7 @@ class _Reading(Struct, dict=True):
     opaque: dict[str, OpaqueView] = field(default_factory=dict)
     definitions: dict[str, ViewDefinition] = field(default_factory=dict)
     undone: dict[str, tuple[Diagnostic, ...]] = field(default_factory=dict)
+    refused: dict[str, NotToRun] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.catalogue = Catalogue(self._read)
@@ -164,7 +171,10 @@ class _Reading(Struct, dict=True):
                 )
                 place = replace(problems.found[0], span=statement.span)
                 self.found.append(place)
-                self._opaque(found.parts[0], query_text(statement), [place], (), statement)
+                query = query_text(statement)
+                self._opaque(found.parts[0], query, [place], (), statement)
+                if "collation" in statement.text[: -len(query)].casefold():
+                    self.refused[found.parts[0]] = _COLLATED
             case _:
                 self.tables.take(statement, found, problems)
                 self.found += problems.found
@@ -348,7 +358,8 @@ class _Reading(Struct, dict=True):
         for name, view in self.opaque.items():
             known = named.get(name)
             outside = None if known is None else known.problems.source.outside
-            query = NotToRun(outside) if outside else text_query(view.text, self.catalogue, known)
+            refused = NotToRun(outside) if outside else self.refused.get(name)
+            query = refused or text_query(view.text, self.catalogue, known)
             self.opaque[name] = replace(view, query=query)
 
     def _opaque(

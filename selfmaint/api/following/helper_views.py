@@ -19,7 +19,7 @@ from msgspec import Struct
 from datalog.analysis.expression_types import expression_type
 from datalog.copies import replace
 from datalog.diagnostics import ProgramError
-from datalog.model import ANY, ColumnType, NotToRun, OpaqueView, ViewDefinition
+from datalog.model import ANY, ColumnType, OpaqueView, ViewDefinition
 from datalog.rewrite.numbered import as_written
 from datalog.sql.duckdb import UnlikeSparkError
 from datalog.sql.duckdb.plans import query_of_plan
@@ -142,9 +142,7 @@ def _are_described(schema: Catalog, view: View, left: AbstractSet[str]) -> bool:
 
 def _split(given: _Given, view: View) -> Helpers | None:
     text = view.definition.text if isinstance(view.definition, ViewDefinition | OpaqueView) else None
-    if text is None or (
-        isinstance(view.definition, OpaqueView) and isinstance(view.definition.query, NotToRun)
-    ):
+    if text is None or (isinstance(view.definition, OpaqueView) and view.definition.refused is not None):
         return None
     name, text = f"{view.name}{SUFFIX}", _written_out(given, windows_written_out(text))
     sums = split(text)

@@ -266,7 +266,7 @@ def gives_one_result(catalog: Catalog, query: TextQuery | NotToRun) -> bool:
     from datalog.sql.affected import has_one_result_by_keys  # noqa: PLC0415 - where there are texts
     from datalog.sql.views.kept.one_result import has_one_result  # noqa: PLC0415 - see above
 
-    if not isinstance(query, TextQuery):
+    if not isinstance(query, TextQuery) or query.refused is not None:
         return False
     if has_one_result(query):
         return True

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import dataclass
+from itertools import chain
 
 from sqlglot import exp
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import NotToRun, Span, TextQuery, TextRead
+from datalog.model.schema import BINARY_HINT
 from datalog.sql.tables import stored_tables
 from datalog.sql.views.catalogue import Catalogue, Named
 from datalog.sql.views.kept.other_dialects import called_in_spark
@@ -102,7 +104,10 @@ def _query(text: str, catalogue: Catalogue, of: Named | None, within: tuple[Name
     columns = () if of is None else of.columns
     if any(_VARIABLE in one for one in (text, *columns)):
         raise _NotAllowedError(NotToRun(*_REPLACED, None if of is None else of.span))
-    return TextQuery(text, tuple(sorted(reads, key=lambda read: read.start)), columns)
+    reads.sort(key=lambda read: read.start)
+    below = (read.of.refused for read in reads if isinstance(read.of, TextQuery))
+    refused_below = next((one for one in below if one is not None), None)
+    return TextQuery(text, tuple(reads), columns, refused_below or _of_unequal_texts(tree, catalogue, set()))
 
 
 def _place(node: exp.Expr, text: str, of: Named | None) -> Span | None:
@@ -148,3 +153,52 @@ def _read(table: exp.Table, text: str, catalogue: Catalogue, within: tuple[Named
         raise _CannotTellError(f"it reads `{view.name}`, which depends on itself")
     below = _query(view.text, catalogue, view, (*within, view))
     return TextRead(start, end, below, alias)
+
+
+def _columns_named(tree: exp.Expr) -> Container[str]:
+    """The names of columns that a query may use, in lower case: all, where it uses some without their names."""
+    stars = (star for star in tree.find_all(exp.Star) if not isinstance(star.parent, exp.Count))
+    natural = (join for join in tree.find_all(exp.Join) if join.args.get("method"))
+    aliases = (table.args.get("alias") for table in tree.find_all(exp.Table))
+    renamed = (alias for alias in aliases if alias is not None and alias.args.get("columns"))
+    if any(True for _ in chain(stars, natural, renamed, tree.find_all(exp.Pivot))):
+        return _Every()
+    return {
+        one.name.casefold()
+        for one in tree.find_all(exp.Identifier)
+        if not (isinstance(one.parent, exp.Table | exp.TableAlias) or one.arg_key == "table")
+    }
+
+
+class _Every:
+    """All names."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+def _of_unequal_texts(
+    tree: exp.Expr, catalogue: Catalogue, seen: set[str], hint: str | None = None
+) -> NotToRun | None:
+    """Why a query is not run that uses a column of texts in which equal ones differ; with a hint, of one of that hint.
+
+    Files have the texts of such a column, and not how they are compared. Of stored views a collation is theirs, too;
+    blanks that fill up are their rows'.
+    """
+    names = _columns_named(tree)
+    for table in stored_tables(tree) if isinstance(tree, exp.Query) else ():
+        views, bases = catalogue.meant(tuple(part.name for part in reversed(table.parts)))
+        for base in bases:
+            for column in base.columns:
+                kind = column.unmodelled
+                if kind is None or not kind.is_text or hint not in (None, kind.hint):
+                    continue
+                if column.name.casefold() in names:
+                    what = f"the column `{column.name}` of `{base.name}`, of type `{kind.text}`"
+                    return NotToRun(f"it uses {what}, in which equal texts differ", kind.hint)
+        for view in views:
+            if view.stored and view.name not in seen:
+                seen.add(view.name)
+                if found := _of_unequal_texts(view.tree, catalogue, seen, BINARY_HINT):
+                    return found
+    return None

@@ -1,0 +1,43 @@
+"""No engine computes with texts that are compared without blanks or case: files do not say so."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import selfmaint
+from selfmaint.errors import SelfmaintError
+
+TABLE = "create table c (id bigint primary key, code char(5), v string collate utf8_lcase, x int);"
+ROWS = pa.table(
+    {
+        "id": pa.array([1, 2], pa.int64()),
+        "code": ["ab", "ab   "],
+        "v": ["Ab", "ab"],
+        "x": pa.array([1, 2], pa.int32()),
+    }
+)
+VIEWS = {
+    "padded": "select id from c where code = 'ab'",
+    "like": "select id from c where code like 'ab'",
+    "folded": "select id from c where v = 'ab'",
+}
+
+
+@pytest.mark.parametrize("query", VIEWS.values(), ids=VIEWS)
+def test_no_change_is_told_of_them(query: str) -> None:
+    stored = pa.table({"id": pa.array([7], pa.int64())})
+    with selfmaint.build(f"{TABLE} create view w as {query};", {"w": stored}, engine="duckdb") as warehouse:
+        update = selfmaint.Update.from_frames(warehouse, inserted={"c": ROWS}, effective=True)
+        verdict = warehouse.check(update)["w"]
+        assert isinstance(verdict, selfmaint.Undecided)
+        with pytest.raises(SelfmaintError, match=r"SM404.*in which equal texts differ"):
+            warehouse.maintain(update, recompute=True)
+
+
+def test_a_view_that_does_without_them_is_followed() -> None:
+    stored = pa.table({"x": pa.array([2], pa.int32()), "n": pa.array([1], pa.int64())})
+    query = "select x, count(*) as n from c where x > 1 group by x"
+    with selfmaint.build(f"{TABLE} create view w as {query};", {"w": stored}, engine="duckdb") as warehouse:
+        update = selfmaint.Update.from_frames(warehouse, inserted={"c": ROWS.slice(0, 1)}, effective=True)
+        assert warehouse.check(update)["w"]
