@@ -28,6 +28,7 @@ from datalog.model import (
 from datalog.model.times import CLOCK_CALLS
 from datalog.sql.duckdb import SqlType
 from selfmaint.engine.arrow_rows import ArrowTable, python_values
+from selfmaint.engine.sql_settings import UTC
 from selfmaint.spark.frames import session_zone
 
 _EXACT = (
@@ -51,13 +52,12 @@ def exact_rows(table: ArrowTable) -> list[Row] | None:
         return None
 
 
-_UTC = ("UTC", "Etc/UTC", "Z", "GMT", "+00:00")
 """Names of time zones on whose clocks an instant is shown as it is counted."""
 
 
 def is_on_utc(spark: SparkSession) -> bool:
     """Whether the session's clock is that of UTC."""
-    return session_zone(spark) in _UTC
+    return session_zone(spark) in UTC
 
 
 def begin_days(types: Iterable[SqlType]) -> bool:

@@ -28,37 +28,11 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
+from selfmaint.engine.sql_settings import SQL_SETTINGS
 from selfmaint.errors import Code, InputError, input_error
 
 MINIMUM_JAVA = 17
 """The oldest Java that Spark 4 runs on."""
-
-_SQL = {
-    "spark.sql.ansi.enabled": "true",
-    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
-    "spark.sql.ansi.relationPrecedence": "false",
-    "spark.sql.caseSensitive": "false",
-    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
-    "spark.sql.groupByAliases": "true",
-    "spark.sql.groupByOrdinal": "true",
-    "spark.sql.parser.escapedStringLiterals": "false",
-    "spark.sql.parser.quotedRegexColumnNames": "false",
-    "spark.sql.timestampType": "TIMESTAMP_LTZ",
-    "spark.sql.legacy.bangEqualsNot": "false",
-    "spark.sql.legacy.consecutiveStringLiterals.enabled": "false",
-    "spark.sql.legacy.ctePrecedencePolicy": "CORRECTED",
-    "spark.sql.legacy.decimal.retainFractionDigitsOnTruncate": "false",
-    "spark.sql.legacy.exponentLiteralAsDecimal.enabled": "false",
-    "spark.sql.legacy.inSubqueryNullability": "false",
-    "spark.sql.legacy.literal.pickMinimumPrecision": "true",
-    "spark.sql.legacy.parser.havingWithoutGroupByAsWhere": "false",
-    "spark.sql.legacy.scalarSubqueryCountBugBehavior": "false",
-    "spark.sql.legacy.setopsPrecedence.enabled": "false",
-    "spark.sql.legacy.statisticalAggregate": "false",
-    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
-    "spark.sql.legacy.typeCoercion.datetimeToString.enabled": "false",
-}
-"""The settings that change what a view's SQL means, and under which it is read here: those that Spark 4 begins with."""
 
 _PYTHON_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _MASTER = "spark.master"
@@ -115,7 +89,7 @@ def require_usable(spark: object) -> None:
     if not isinstance(spark, SparkSession):  # callers may not be type-checked
         kind = type(spark)
         raise _no_connect(f"the session is a `{kind.__module__}.{kind.__qualname__}`, as of Spark Connect")
-    for name, value in _SQL.items():
+    for name, value in SQL_SETTINGS.items():
         found = spark.conf.get(name, value)
         if found is not None and found.casefold() != value.casefold():
             raise input_error(

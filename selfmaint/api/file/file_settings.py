@@ -29,6 +29,7 @@ from msgspec import Struct, field
 
 from selfmaint.api.file.toml_tables import KeyPath, TomlTable, dotted
 from selfmaint.decide.search_budget import DEFAULT_SEARCH, SearchBudget
+from selfmaint.engine.sql_settings import SQL_SETTINGS
 from selfmaint.errors import Code
 from selfmaint.feeds.settings import DecimalText, FeedSettings, TimeUnit
 from selfmaint.warehouse.near import near_miss
@@ -73,6 +74,9 @@ def engine_settings(root: TomlTable) -> EngineSettings:
                 "is a setting of the engine `spark`" if kind is EngineKind.DUCKDB else "has no single value"
             )
             root.file.report(("engine", _OF_SPARK, *path), f"`{dotted((_OF_SPARK, *path))}` {wrong}")
+        elif str(value).casefold() != (means := SQL_SETTINGS.get(_of_spark(path), str(value))).casefold():
+            wrong = f"has to be `{means}`: SQL means something else otherwise than is read here"
+            root.file.report(("engine", _OF_SPARK, *path), f"`{dotted((_OF_SPARK, *path))}` {wrong}")
     for key in ("memory_limit", "temp_directory"):
         text = table.text(key)
         if text is not None:
@@ -91,10 +95,15 @@ def spark_settings(root: TomlTable) -> dict[str, str]:
     given = engine.get(_OF_SPARK) if isinstance(engine, dict) else None
     leaves = _leaves(given) if isinstance(given, dict) else ()
     return {
-        ".".join((_OF_SPARK, *path)): str(value).lower() if isinstance(value, bool) else str(value)
+        _of_spark(path): str(value).lower() if isinstance(value, bool) else str(value)
         for path, value in leaves
         if isinstance(value, str | bool | int | float)
     }
+
+
+def _of_spark(path: KeyPath) -> str:
+    """A setting's full name."""
+    return ".".join((_OF_SPARK, *map(str, path)))
 
 
 def _leaves(table: Mapping[str, object]) -> Iterator[tuple[KeyPath, object]]:

@@ -20,6 +20,7 @@ from selfmaint.api.columns import Columns
 from selfmaint.api.families import Families, of_views
 from selfmaint.api.file.file_settings import EngineKind, EngineSettings
 from selfmaint.api.file.warehouse_file import SourceKind, WarehouseFile
+from selfmaint.engine.sql_settings import TIME_ZONE, UTC
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.store.expected import Expected
 from selfmaint.store.place import LakePlace
@@ -255,9 +256,18 @@ def default_engine(asked: str | None = None, spark: object = None) -> EngineKind
 def engines_for(file: WarehouseFile, asked: EngineKind | None = None) -> tuple[EngineKind, ...]:
     """The engines to try, in order: one if it is named, or something is only Spark's."""
     named = asked or file.engine.kind
-    if isinstance(file.store, LakePlace) and file.store.objects is not None:
+    objects = file.store.objects if isinstance(file.store, LakePlace) else None
+    clock = _other_clock(file)
+    if clock is not None and (objects is not None or named is EngineKind.DUCKDB):
+        message = (
+            f"by the warehouse file days begin in `{clock}` (`{TIME_ZONE}`), and by DuckDB's clock in UTC"
+        )
+        spark = "" if objects is not None else "use Spark: `--engine spark`; or "
+        hint = f"{spark}take the setting out, if the views are to go by UTC"
+        raise input_error(Code.ENGINE_DIFFERS, message, hint)
+    if objects is not None:
         if named is EngineKind.SPARK or any(_of_spark(file)):
-            message = f"the lake's files are in object storage (`{file.store.objects.url}`): only DuckDB reads it here"
+            message = f"the lake's files are in object storage (`{objects.url}`): only DuckDB reads it here"
             hint = "use DuckDB: `--engine duckdb`, or keep the lake's files in a folder; `[store]` without `data`"
             raise input_error(Code.ENGINE_DIFFERS, message, hint)
         return (EngineKind.DUCKDB,)
@@ -268,8 +278,15 @@ def engines_for(file: WarehouseFile, asked: EngineKind | None = None) -> tuple[E
     return (EngineKind.DUCKDB, EngineKind.SPARK)
 
 
+def _other_clock(file: WarehouseFile) -> str | None:
+    """The clock of Spark's sessions that a warehouse file names, if it is not that of UTC."""
+    clock = file.engine.spark.get(TIME_ZONE)
+    return None if clock in UTC else clock
+
+
 def _of_spark(file: WarehouseFile) -> Iterable[bool]:
-    """What only Spark reads: tables of its catalog, other file systems."""
+    """What only Spark reads, and goes by: tables of its catalog, other file systems, another clock."""
+    yield _other_clock(file) is not None
     entries = file.relations.values()
     places = [
         *file.views.values(),

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from datalog.copies import replace
+from selfmaint.api.file.file_settings import EngineKind
 from selfmaint.api.file.warehouse_file import read_warehouse_file
+from selfmaint.api.platforms.platform import engines_for
 from selfmaint.errors import Code, InputError
+from selfmaint.store.place import LakePlace, Objects
 from tests.command_line import run
 from tests.conftest import require_java
 
@@ -64,6 +69,10 @@ def test_settings_by_their_dotted_names_in_any_spelling(folder: Path) -> None:
         ('spark = "local"', "`engine.spark` is a string, not a table"),
         ('spark.jars = ["a.jar", "b.jar"]', "`spark.jars` has no single value"),
         ('kind = "duckdb"\nspark.master = "local"', "`spark.master` is a setting of the engine `spark`"),
+        (
+            "spark.sql.ansi.enabled = false",
+            "`spark.sql.ansi.enabled` has to be `true`: SQL means something else otherwise than is read here",
+        ),
     ],
 )
 def test_settings_that_are_none(lines: str, message: str, folder: Path) -> None:
@@ -73,6 +82,22 @@ def test_settings_that_are_none(lines: str, message: str, folder: Path) -> None:
     assert (found.code, found.message) == (Code.WAREHOUSE_FILE, message)
     assert found.span is not None
     assert found.span.line == WAREHOUSE.count("\n") + lines.count("\n") + 1
+
+
+def test_another_clock_than_that_of_utc_is_sparks(folder: Path) -> None:
+    """A day of an instant is another one there: DuckDB, which goes by UTC, is neither chosen nor believed."""
+    zone = 'spark."sql.session.timeZone"'
+    for clock in ("Asia/Tokyo", "+09:00"):
+        file = read_warehouse_file(written(folder, f'{zone} = "{clock}"'))
+        assert engines_for(file) == (EngineKind.SPARK,)
+        with pytest.raises(InputError, match=f"days begin in `{re.escape(clock)}`") as refused:
+            engines_for(file, EngineKind.DUCKDB)
+        assert refused.value.diagnostics[0].code is Code.ENGINE_DIFFERS
+        objects = LakePlace(folder / "lake", objects=Objects("s3://shop/lake"))
+        with pytest.raises(InputError, match="days begin in"):
+            engines_for(replace(file, store=objects))
+    file = read_warehouse_file(written(folder, f'{zone} = "Etc/UTC"'))
+    assert engines_for(file)[0] is EngineKind.DUCKDB
 
 
 def test_a_server_of_connect_is_refused_before_java_starts(
