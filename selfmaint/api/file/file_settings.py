@@ -27,9 +27,9 @@ from typing import TypeVar
 
 from msgspec import Struct, field
 
+from datalog.sql.settings import SQL_SETTINGS
 from selfmaint.api.file.toml_tables import KeyPath, TomlTable, dotted
 from selfmaint.decide.search_budget import DEFAULT_SEARCH, SearchBudget
-from selfmaint.engine.sql_settings import SQL_SETTINGS
 from selfmaint.errors import Code
 from selfmaint.feeds.settings import DecimalText, FeedSettings, TimeUnit
 from selfmaint.warehouse.near import near_miss

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from datalog.model import ColumnType
+from datalog.sql.settings import TIME_ZONE, UTC
 from selfmaint.api.columns import Columns
 from selfmaint.api.families import Families, of_views
 from selfmaint.api.file.file_settings import EngineKind, EngineSettings
 from selfmaint.api.file.warehouse_file import SourceKind, WarehouseFile
-from selfmaint.engine.sql_settings import TIME_ZONE, UTC
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.store.expected import Expected
 from selfmaint.store.place import LakePlace

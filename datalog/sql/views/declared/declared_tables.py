@@ -12,6 +12,7 @@ from datalog.diagnostics import Code, Diagnostic
 from datalog.model import Declaration, ForeignKey, Span
 from datalog.sql.dialect import SPARK
 from datalog.sql.views.catalogue import Catalogue
+from datalog.sql.views.declared.changed import changing
 from datalog.sql.views.declared.dumps import altered_by_dropping, inherited_by_altering
 from datalog.sql.views.declared.statement import Defined, Kind, constrained, skipped
 from datalog.sql.views.source import Problems, Statement
@@ -40,6 +41,9 @@ class DeclaredTables(Struct):
             if table is not None:
                 self.catalogue.replace(table, constrained(table, found.body, problems))
                 return
+        if (change := changing(statement, self.catalogue)) is not None:
+            problems.found.append(change)
+            return
         problems.found.append(skipped(statement))
         if found.kind is Kind.CHILD:
             tables = [one for its in statement.tree.find_all(exp.InheritsProperty) for one in its.expressions]

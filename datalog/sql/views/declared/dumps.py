@@ -10,10 +10,10 @@ from sqlglot.tokenizer_core import Token, TokenType
 _CLIENT = re.compile(r"^\\(?:un)?restrict [A-Za-z0-9]+$", re.MULTILINE)
 _SETTING = re.compile(r"select\s+pg_catalog\s*\.\s*set_config\b", re.IGNORECASE)
 _NAME = r"(?:\w+|`[^`]+`|\"[^\"]+\")"
-_NAMES = rf"({_NAME}(?:\.{_NAME})*)"
-_ALTERS = rf"alter\s+table\s+(?:if\s+exists\s+)?(?:only\s+)?{_NAMES}\s"
+NAMES = rf"({_NAME}(?:\.{_NAME})*)"
+_ALTERS = rf"alter\s+table\s+(?:if\s+exists\s+)?(?:only\s+)?{NAMES}\s"
 _DROPS = re.compile(rf"{_ALTERS}.*\bdrop\s+(?!default\b|identity\b|expression\b)", re.IGNORECASE | re.DOTALL)
-_INHERITS = re.compile(rf"{_ALTERS}+inherit\s+{_NAMES}", re.IGNORECASE)
+_INHERITS = re.compile(rf"{_ALTERS}+inherit\s+{NAMES}", re.IGNORECASE)
 _WITHOUT_ZONE = ("without", "time", "zone")
 
 
@@ -45,7 +45,7 @@ def altered_by_dropping(text: str) -> tuple[str, ...]:
     ('t', 'b')
     """
     found = _DROPS.match(text)
-    return () if found is None else _parts(found[1])
+    return () if found is None else parts_of(found[1])
 
 
 def inherited_by_altering(text: str) -> tuple[str, ...]:
@@ -55,10 +55,11 @@ def inherited_by_altering(text: str) -> tuple[str, ...]:
     ('p', 'b')
     """
     found = _INHERITS.match(text)
-    return () if found is None else _parts(found[2])
+    return () if found is None else parts_of(found[2])
 
 
-def _parts(name: str) -> tuple[str, ...]:
+def parts_of(name: str) -> tuple[str, ...]:
+    """The parts of a name as it is written, the last one first."""
     return tuple(part.strip('`"') for part in re.findall(_NAME, name)[::-1])
 
 

@@ -319,12 +319,21 @@ def _created(tree: exp.Create) -> Defined:
         if tree.find(exp.InheritsProperty):
             return Defined(Kind.CHILD, parts, body=tree, name_tree=table)
         kind = Kind.TABLE if schema is not None and word == "TABLE" else Kind.OTHER
+        if schema is not None:
+            schema.set("expressions", [*schema.expressions, *_partition_columns(tree)])
         return Defined(kind, parts, body=schema or tree, name_tree=table)
     columns = () if schema is None else tuple(one.name for one in schema.expressions)
     properties = tree.args.get("properties")
     temporary = properties is not None and properties.find(exp.TemporaryProperty) is not None
     kind = Kind.UNFOLDED if temporary and word == "VIEW" else Kind.VIEW
     return Defined(kind, parts, columns, tree.expression, table)
+
+
+def _partition_columns(tree: exp.Create) -> list[exp.ColumnDef]:
+    """Columns that a table has besides those in its parentheses: `PARTITIONED BY (day DATE)`."""
+    its = (one.this for one in tree.find_all(exp.PartitionedByProperty))
+    schemas = (one for one in its if isinstance(one, exp.Schema))
+    return [one for schema in schemas for one in schema.expressions if isinstance(one, exp.ColumnDef)]
 
 
 def query_text(statement: Statement) -> str:

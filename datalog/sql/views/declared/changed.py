@@ -1,0 +1,66 @@
+"""Statements that change what others define, or what SQL means: to pass them over would be to read something else.
+
+CREATE VIEW v AS SELECT a FROM t;  ALTER VIEW v AS SELECT b FROM t        SET spark.sql.ansi.enabled = false
+"""
+
+from __future__ import annotations
+
+import re
+
+from datalog.diagnostics import Code, Diagnostic
+from datalog.sql.settings import SQL_SETTINGS, TIME_ZONE, UTC
+from datalog.sql.views.catalogue import Catalogue
+from datalog.sql.views.declared.dumps import NAMES, parts_of
+from datalog.sql.views.source import Statement
+
+_KEYS = "constraint|primary|unique|foreign|check|key|index|generated|partition"
+_COLUMN = r"(?:column\s+)?(?:if\s+exists\s+)?[\w`\"]+\s+(?:set\s+data\s+)?type\b"
+_ALTERED = re.compile(
+    rf"alter\s+(?:table|view)\s+(?:if\s+exists\s+)?(?:only\s+)?{NAMES}\s+"
+    rf"(?:as\b|rename\b|replace\s+columns\b|change\b|drop\s+columns?\b|alter\s+{_COLUMN}"
+    rf"|add\s+(?!(?:if\s+not\s+exists\s+)?(?:{_KEYS})\b))",
+    re.IGNORECASE,
+)
+_DROPPED = re.compile(rf"drop\s+(?:table|view)\s+(?:if\s+exists\s+)?{NAMES}", re.IGNORECASE)
+_SET = re.compile(r"set\s+([\w.]+)\s*=\s*(.+)", re.IGNORECASE | re.DOTALL)
+_SET_ZONE = re.compile(r"set\s+time\s+zone\s+(.+)", re.IGNORECASE | re.DOTALL)
+
+
+def changing(statement: Statement, catalogue: Catalogue) -> Diagnostic | None:
+    """The error of a statement that changes a table or view defined before it, or what SQL means; None of others."""
+    if setting := _set(statement.text):
+        name, value, means = setting
+        return Diagnostic(
+            Code.SQL_SKIPPED,
+            f"`{name}` is set to `{value}`, under which SQL means something else than is read here",
+            statement.span,
+            "it cannot be passed over",
+            hint=f"leave it out: `{name}` is `{means}` here; a time zone is said in the warehouse file, in `[engine]`",
+        )
+    found = _ALTERED.match(statement.text) or _DROPPED.match(statement.text)
+    if found is None:
+        return None
+    views, bases = catalogue.meant(parts_of(found[1]))
+    if not views and not bases:
+        return None
+    word, name = statement.text.split(maxsplit=1)[0].lower(), parts_of(found[1])[0]
+    return Diagnostic(
+        Code.SQL_SKIPPED,
+        f"a statement `{word}` changes `{name}`, which is defined before it",
+        statement.span,
+        "it cannot be passed over",
+        hint="write the CREATE statement as it is to be, and leave this one out",
+    )
+
+
+def _set(text: str) -> tuple[str, str, str] | None:
+    """The setting that a statement sets to another value than it has here: its name, that value, and the one here."""
+    zone, other = _SET_ZONE.match(text), _SET.match(text)
+    if zone is None and other is None:
+        return None
+    name, value = (TIME_ZONE, zone[1]) if zone is not None else (other[1], other[2]) if other else ("", "")
+    value = value.strip().strip("'\"")
+    known = {key.casefold(): (key, means) for key, means in {**SQL_SETTINGS, TIME_ZONE: UTC[0]}.items()}
+    key, means = known.get(name.casefold(), ("", ""))
+    same = {one.casefold() for one in (UTC if key == TIME_ZONE else (means,))}
+    return (key, value, means) if key and value.casefold() not in same else None

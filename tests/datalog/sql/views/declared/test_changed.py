@@ -1,0 +1,78 @@
+"""Statements that change what is defined, or what SQL means, are no statements to pass over."""
+
+from __future__ import annotations
+
+import pytest
+
+from datalog.diagnostics import Code, ProgramError, Severity
+from datalog.sql.views import read_sql
+
+BEGUN = "create table s.t (id bigint primary key, a int, b int); create view v as select id, a from s.t;"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "alter view v as select id, b from s.t",
+        "ALTER VIEW v RENAME TO w",
+        "alter table t add column c int",
+        "alter table s.t add columns (c int, d string)",
+        "alter table if exists only t add c int",
+        "alter table t alter column a type bigint",
+        "alter table t alter a set data type bigint",
+        "alter table t alter column a type decimal(9, 2)",
+        "alter table t change column a z int",
+        "alter table t replace columns (id bigint)",
+        "alter table `s`.`t` rename column a to z",
+        "alter table t rename to u",
+        "alter table t drop column b",
+        "drop view v",
+        "drop table if exists s.t",
+        "set spark.sql.ansi.enabled = false",
+        "SET spark.sql.timestampType=TIMESTAMP_NTZ",
+        "set time zone 'Asia/Tokyo'",
+        "set spark.sql.session.timeZone = +09:00",
+    ],
+)
+def test_it_is_an_error(statement: str) -> None:
+    with pytest.raises(ProgramError) as refused:
+        read_sql(f"{BEGUN} {statement};")
+    (found,) = refused.value.diagnostics
+    assert (found.code, found.severity) == (Code.SQL_SKIPPED, Severity.ERROR)
+    assert found.span is not None
+    assert found.span.column == len(BEGUN) + 2
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "alter table t set tblproperties ('a' = 'b')",
+        "alter table t alter column a set default 3",
+        "alter table t alter column a comment 'as rename column'",
+        "alter table t add partition (a = 3)",
+        "alter table t add key ka (a)",
+        "alter table t owner to me",
+        "alter view other as select 1 as one",
+        "drop table u",
+        "set spark.sql.ansi.enabled = TRUE",
+        "set spark.sql.shuffle.partitions = 4",
+        "set time zone 'UTC'",
+        "use other",
+        "insert into t values (1, 2, 3)",
+    ],
+)
+def test_what_changes_nothing_is_passed_over(statement: str) -> None:
+    found = read_sql(f"drop view if exists v; {BEGUN} {statement};")
+    assert {one.code for one in found.warnings} == {Code.SQL_SKIPPED}
+    assert len(found.warnings) == 2
+
+
+def test_columns_of_partitions_are_columns() -> None:
+    text = "create table t (id bigint primary key) partitioned by (day date, `n` int comment 'x'); select * from t"
+    (table,) = read_sql(text).declarations[:1]
+    assert table.column_names == ("id", "day", "n")
+    assert [str(column.type) for column in table.columns] == ["bigint", "date", "int"]
+    again = read_sql(
+        "create table t (id bigint, day date) using delta partitioned by (day, bucket(3, id)); select * from t"
+    )
+    assert again.declarations[0].column_names == ("id", "day")
