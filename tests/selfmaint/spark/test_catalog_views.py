@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,3 +69,57 @@ def test_a_warehouse_file_takes_its_views_from_the_catalog(spark: SparkSession, 
         assert caught.value.diagnostics[0].code is Code.MISSING_CONTENTS
     finally:
         session.sql("drop database of_file cascade")
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "said"),
+    [
+        ("spark.sql.ansi.enabled", "false", "was `false`, and goes by that; here it is `true`"),
+        ("spark.sql.session.timeZone", "Asia/Tokyo", "was `Asia/Tokyo`, and goes by that; here it is `UTC`"),
+    ],
+)
+def test_a_view_that_spark_reads_by_other_settings_is_refused(
+    spark: SparkSession, setting: str, value: str, said: str
+) -> None:
+    session, creating = spark.newSession(), spark.newSession()
+    session.conf.set("spark.sql.session.timeZone", "UTC")
+    creating.conf.set(setting, value)
+    session.sql("create database by_settings")
+    session.sql("create table by_settings.t (id int, a int, at timestamp) using parquet")
+    try:
+        creating.sql("create view by_settings.v as select id, 1 / a as q, date(at) as day from by_settings.t")
+        session.sql("create view by_settings.same as select id from by_settings.t")
+        session.sql("create view by_settings.over as select id from by_settings.v")
+        with pytest.raises(InputError, match=re.escape(said)) as refused:
+            read_catalog_views(session, ["by_settings.v"])
+        assert refused.value.diagnostics[0].code is Code.NO_ENGINE
+        with pytest.raises(InputError, match=re.escape(said)):  # it would be unfolded
+            read_catalog_views(session, ["by_settings.over"])
+        session.sql("drop view by_settings.over")
+        assert len(read_catalog_views(session, ["by_settings.same"]).views) == 1
+    finally:
+        session.sql("drop database by_settings cascade")
+
+
+def test_tables_are_those_that_spark_means(spark: SparkSession) -> None:
+    """Of two databases with a table of one name, and of a view that was created in another database than its own."""
+    session = spark.newSession()
+    for name, column in (("raw", "a"), ("mart", "b")):
+        session.sql(f"create database {name}_of_two")
+        session.sql(f"create table {name}_of_two.t (id int, {column} int) using parquet")
+    session.sql("create view raw_of_two.v as select id, a from raw_of_two.t")
+    session.sql("create view mart_of_two.w as select id, b from mart_of_two.t")
+    try:
+        found = read_catalog_views(session, ["raw_of_two.v", "mart_of_two.w"])
+        assert [[p.name for p in view.reads] for view in found.views] == [["raw_of_two.t"], ["mart_of_two.t"]]
+        session.sql("use raw_of_two")
+        session.sql("create view mart_of_two.x as select id from t")
+        with pytest.raises(InputError, match="created in the database `raw_of_two`"):
+            read_catalog_views(session, ["mart_of_two.x"])
+        session.sql("drop view mart_of_two.x")
+        session.sql("create view mart_of_two.v as with t as (select 1 as id) select id from t")
+        with pytest.raises(InputError, match="`v` is in several databases"):
+            read_catalog_views(session, ["raw_of_two.v", "mart_of_two.w"])
+    finally:
+        for name in ("raw", "mart"):
+            session.sql(f"drop database {name}_of_two cascade")
