@@ -283,7 +283,7 @@ def asked(question: Question, seconds: float, memory: int = MOST_MEMORY) -> dict
     most_s = _SLOWER * seconds + _MORE_S
     found: dict[str, Answer] = {}
     failure = ""
-    why = f"the search did not end within {seconds:g} s"
+    why, is_late = f"the search did not end within {seconds:g} s", True
     try:
         with _SOLVER.lock:
             for answer in _SOLVER.process().answers((seconds, memory, question), most_s):
@@ -293,10 +293,10 @@ def asked(question: Question, seconds: float, memory: int = MOST_MEMORY) -> dict
                     found[answer.view] = better(found.get(answer.view), answer.with_one_nan())
     except ProcessEndedError as ended:
         if not ended.is_late and ended.status not in (0, -getattr(signal, "SIGPROF", 0)):
-            why = _died(ended, failure)
+            why, is_late = _died(ended, failure), False
     except OSError as error:
-        why = f"the solver's process could not be started: {error}"
-    return {view: found.get(view, NotExamined(view, why)) for view in question.promised}
+        why, is_late = f"the solver's process could not be started: {error}", False
+    return {view: found.get(view, NotExamined(view, why, is_late)) for view in question.promised}
 
 
 def _died(ended: ProcessEndedError, failure: str) -> str:

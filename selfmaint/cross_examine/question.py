@@ -192,10 +192,11 @@ class Differing(Struct, frozen=True):
 
 
 class NotExamined(_WithoutRows, Struct, frozen=True):
-    """Nothing is said."""
+    """Nothing is said; `is_late` where the time was over."""
 
     view: str
     reason: str
+    is_late: bool = False
 
 
 Answer = NothingFound | Differing | NotExamined

@@ -21,7 +21,7 @@ from selfmaint.countermodel.databases import Rows
 from selfmaint.countermodel.model_check import Given
 from selfmaint.cross_examine.examine import asked
 from selfmaint.cross_examine.neighbourhood import TooManyRowsError, near, without
-from selfmaint.cross_examine.question import Differing, Question
+from selfmaint.cross_examine.question import Differing, NotExamined, Question
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.searched import at_hand
 from selfmaint.decide.verdict import NotSelfMaintainable, Undecided, Verdict
@@ -83,13 +83,15 @@ def _pairs(known: Knowledge[D], given: Given, names: Iterable[str]) -> Iterator[
         except TooManyRowsError:
             continue
         question = Question(catalog, situation, rows.rows, dict(left), most_candidates=MOST_CANDIDATES)
+        is_late = False
         for answer in asked(question, _seconds(known)).values():
+            is_late |= isinstance(answer, NotExamined) and answer.is_late
             if isinstance(answer, Differing):
                 pair = _confirmed(given, catalog.view(answer.view), *answer.databases)
                 if pair is not None:
                     yield answer.view, pair
                     left.pop(answer.view)
-        if rows.is_whole or not left:
+        if rows.is_whole or is_late or not left:
             return
 
 
