@@ -314,13 +314,13 @@ def _rows_of(known: Knowledge[D], rules: Sequence[DependsRules], most: int | Non
 
 
 def _nonempty(known: Knowledge[D], rules: Sequence[DependsRules]) -> frozenset[Predicate]:
-    """The goals of the tests that have a row; those not asked before are one program."""
+    """The goals of the tests that have a row, or take too much to know; those not asked before are one program."""
     answers = _answers(known)
     waiting = [r for r in rules if r.goal not in answers or answers[r.goal][0] is not r]
     if waiting:
         program = compact_program(known.support, waiting)
         goals = _goals(program, waiting)
-        found = known.engine.nonempty(program, goals, known.facts) if goals else frozenset()
+        found = known.engine.nonempty(program, goals, known.facts, bounded=True) if goals else frozenset()
         answers.update((r.goal, (r, r.goal in found)) for r in waiting)
     return frozenset(r.goal for r in rules if answers[r.goal][1])
 

@@ -7,6 +7,7 @@ is used, and keeps what it reads alive.
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import shutil
 import tempfile
@@ -194,6 +195,20 @@ class Database:
             given = self._execute(text(query, dialect="duckdb"), joins=joins, rows=self._most(reads))
             found: list[tuple[Any, ...]] = given.fetchall()
         return found
+
+    def expected_rows(self, query: Query, reads: Collection[str]) -> int:
+        """How many rows the largest join of a query has, as DuckDB expects."""
+        _require_reads(query, reads)
+        asked = f"EXPLAIN (FORMAT json) {text(query, dialect='duckdb')}"
+        with self._computing():
+            ((_, plan),) = self._execute(asked).fetchall()
+        waiting, most = [*json.loads(plan)], 0
+        while waiting:
+            node = waiting.pop()
+            waiting += node.get("children", ())
+            if node.get("name", "").endswith("_JOIN"):
+                most = max(most, int(node.get("extra_info", {}).get("Estimated Cardinality", 0)))
+        return most
 
     def answers(self, prepared: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
         """What a prepared query gives for a few values, here: see `plain_rows`."""

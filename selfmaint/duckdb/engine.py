@@ -181,7 +181,12 @@ class DuckEngine:
         return self.database.table(query, types, [one.stored.name for one in given.values()])
 
     def nonempty(
-        self, program: Program, goals: Sequence[Predicate], facts: Facts[Relation]
+        self,
+        program: Program,
+        goals: Sequence[Predicate],
+        facts: Facts[Relation],
+        *,
+        bounded: bool = False,
     ) -> frozenset[Predicate]:
         """Which goals have a row.
 
@@ -189,7 +194,7 @@ class DuckEngine:
             ReadRefusedError: SM403 a rule reads a predicate that has neither rules nor facts.
             InputError: SM502 DuckDB compares otherwise than Spark.
         """
-        return self.programs.nonempty(program, goals, facts)
+        return self.programs.nonempty(program, goals, facts, bounded=bounded)
 
     def foresee(self, asked: Iterable[Asked], facts: Facts[Relation]) -> None:
         """See `Engine`: rows that are looked up by keys from the update are read with the first of their relation.

@@ -123,3 +123,27 @@ def require_few_joined(
                 ((counted[asked],),) = database.plain_rows(counting, names)
             if counted[asked] > limit:
                 raise TooManyJoinedError
+
+
+_LEAST_MULTIPLIED, _TIMES = 1_000_000, 10
+"""A join of more rows, and so many times as many as it joins, is one of rows that hardly share a value."""
+
+
+def require_not_multiplied(
+    database: Database,
+    queries: Iterable[sql.Query],
+    names: Sequence[str],
+    rows: Sequence[int],
+    counted: MutableMapping[str, int],
+) -> None:
+    """Ends what takes a join of far more rows than it joins, which are `rows` of each relation.
+
+    What DuckDB expects is asked first, which costs a millisecond; what has far more is counted.
+
+    Raises:
+        TooManyJoinedError: see `require_few_joined`.
+    """
+    most = max(_LEAST_MULTIPLIED, _TIMES * sum(rows))
+    if math.prod(rows) > most:
+        many = [query for query in queries if database.expected_rows(query, names) > most]
+        require_few_joined(database, many, names, most, counted)

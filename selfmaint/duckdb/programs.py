@@ -27,6 +27,7 @@ from selfmaint.duckdb.factors import (
     over_sifted,
     require_few,
     require_few_joined,
+    require_not_multiplied,
 )
 from selfmaint.duckdb.fetched import KEYS, STORED, Fetched, Large, Lookup, lookup_of
 from selfmaint.duckdb.few_rows import all_few, computed_here, may_derive
@@ -61,6 +62,7 @@ class Programs:
         self._database = database
         self.most_multiplied = MOST_MULTIPLIED
         self._most_joined: int | None = None
+        self._is_bounded = False
         self._counted: dict[str, int] = {}
         self._may_be_cut = frozenset[Predicate]()
         self.cut = 0
@@ -98,25 +100,32 @@ class Programs:
         return {goal: known[goal].stored for goal in goals if goal in known}
 
     def nonempty(
-        self, program: Program, goals: Sequence[Predicate], facts: Facts[Relation]
+        self,
+        program: Program,
+        goals: Sequence[Predicate],
+        facts: Facts[Relation],
+        *,
+        bounded: bool = False,
     ) -> frozenset[Predicate]:
         """Which predicates have a row: those that they use are evaluated whole, they themselves to a first row.
 
         What their own columns hold is not asked, so that nothing is read for it. Where a step has too many bindings,
-        some of them are followed before all are: most goals have a row for one of the first.
+        some of them are followed before all are: most goals have a row for one of the first. `bounded`: goals that take
+        joins of far more rows than are joined count as having one.
         """
         distinct = list(dict.fromkeys(goals))
         needed = self._prepared(without_columns(program, distinct), distinct, facts)
         cut_before = self.cut
-        self._may_be_cut = cuttable_steps(needed)
+        self._may_be_cut, self._is_bounded = cuttable_steps(needed), bounded
         try:
             found = self._with_rows(needed, distinct, facts)
-        finally:
             self._may_be_cut = frozenset()
-        waiting = [goal for goal in distinct if goal not in found]
-        if self.cut == cut_before or not waiting:
-            return found
-        return found | self._with_rows(drop_unreachable(needed, waiting), waiting, facts)
+            waiting = [goal for goal in distinct if goal not in found]
+            if self.cut > cut_before and waiting:
+                found |= self._with_rows(drop_unreachable(needed, waiting), waiting, facts)
+        finally:
+            self._may_be_cut, self._is_bounded = frozenset(), False
+        return found
 
     def _with_rows(
         self, needed: Program, goals: Sequence[Predicate], facts: Facts[Relation]
@@ -129,7 +138,9 @@ class Programs:
             if goal in known:
                 has_row = self.matches.has_rows(known[goal])
             else:
-                has_row = goal in rules and self.matches.hold(rules[goal], known)
+                its = rules.get(goal, ())
+                is_told = all(p in known for rule in its for p in predicates_of(rule.body))
+                has_row = bool(its) and (not is_told or self.matches.hold(its, known))
             if has_row:
                 found.add(goal)
         return frozenset(found)
@@ -247,6 +258,9 @@ class Programs:
         if not any(may_derive(rule, read) for rule in rules):
             made = replace(made, queries=())
         names = [extension.stored.name for extension in read.values()]
+        if self._is_bounded:
+            many = list(map(most_rows, read.values()))
+            require_not_multiplied(self._database, made.queries, names, many, self._counted)
         if self._most_joined is not None and math.prod(map(most_rows, read.values())) > self._most_joined:
             require_few_joined(self._database, made.queries, names, self._most_joined, self._counted)
         with self._database.tuning.as_written():

@@ -129,7 +129,12 @@ class MemoryEngine:
         return self.evaluate_view(definition, facts, types)
 
     def nonempty(
-        self, program: Program, goals: Sequence[Predicate], facts: Facts[frozenset[Row]]
+        self,
+        program: Program,
+        goals: Sequence[Predicate],
+        facts: Facts[frozenset[Row]],
+        *,
+        bounded: bool = False,
     ) -> frozenset[Predicate]:
         """The goals that have a row."""
         evaluator = self._evaluator(program, facts)

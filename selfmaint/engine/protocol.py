@@ -209,8 +209,13 @@ class Engine(Protocol[D]):
         """
         ...
 
-    def nonempty(self, program: Program, goals: Sequence[Predicate], facts: Facts[D]) -> frozenset[Predicate]:
-        """Which goals have a row; one job for all of them."""
+    def nonempty(
+        self, program: Program, goals: Sequence[Predicate], facts: Facts[D], *, bounded: bool = False
+    ) -> frozenset[Predicate]:
+        """Which goals have a row; one job for all of them.
+
+        `bounded` may say so, too, of goals of which it takes joins of far more rows than are joined to know.
+        """
         ...
 
     def foresee(self, asked: Iterable[Asked], facts: Facts[D]) -> None:

@@ -177,7 +177,12 @@ class SparkEngine:
         return rows
 
     def nonempty(
-        self, program: Program, goals: Sequence[Predicate], facts: Facts[DataFrame]
+        self,
+        program: Program,
+        goals: Sequence[Predicate],
+        facts: Facts[DataFrame],
+        *,
+        bounded: bool = False,
     ) -> frozenset[Predicate]:
         """Which goals have a row.
 
