@@ -140,11 +140,27 @@ def main() -> None:
             status = app(sys.argv[1:])
         sys.stdout.flush()
     except KeyboardInterrupt:
-        status = _INTERRUPTED
+        status = _interrupted()
     except BrokenPipeError:  # who reads the output is gone; nothing is flushed to nobody at the end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = _NO_READER
+    except Exception as failure:
+        if not _is_of_an_interrupt(failure):
+            raise
+        status = _interrupted()
     _end(status)
+
+
+def _interrupted() -> int:
+    sys.stderr.write("interrupted: nothing is half done, and the command may be run again\n")
+    return _INTERRUPTED
+
+
+def _is_of_an_interrupt(failure: BaseException | None) -> bool:
+    """Whether an error is what others made of an interrupt: DuckDB in the middle of a statement, an import."""
+    while failure is not None and not isinstance(failure, KeyboardInterrupt):
+        failure = failure.__cause__ or failure.__context__
+    return failure is not None
 
 
 def _end(status: int) -> NoReturn:

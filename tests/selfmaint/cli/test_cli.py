@@ -519,15 +519,20 @@ def test_who_reads_no_further_ends_a_command_without_a_traceback(paper: str) -> 
         assert (running.stderr.read(), running.wait()) == (b"", 1)
 
 
-def test_an_interrupted_command_says_so_by_its_status() -> None:
+@pytest.mark.parametrize("failure", ["pass", "raise RuntimeError('Query interrupted')", "raise ImportError"])
+def test_an_interrupted_command_says_so_in_a_line(failure: str) -> None:
+    """Also where a statement, or an import, makes another error of it."""
     code = (
         "import sys, selfmaint.cli\n"
-        "def interrupted(arguments): raise KeyboardInterrupt\n"
+        "def interrupted(arguments):\n"
+        "    try: raise KeyboardInterrupt\n"
+        f"    finally: {failure}\n"
         "sys.modules['selfmaint.cli.app'].app = interrupted\n"
         "selfmaint.cli.main()\n"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, cwd=ROOT)
-    assert (ran.returncode, ran.stderr) == (130, b"")
+    assert (ran.returncode, ran.stderr.count(b"\n")) == (130, 1)
+    assert ran.stderr.startswith(b"interrupted: ")
 
 
 def test_sql_warns_of_what_was_asked_for_alone_and_says_if_nothing_changes(tmp_path: Path) -> None:
