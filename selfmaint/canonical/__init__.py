@@ -1,6 +1,6 @@
 """The canonical database: what every database that explains the warehouse must contain."""
 
-from selfmaint.canonical.contributions import Contribution, all_contributions, contributions, copied
+from selfmaint.canonical.contributions import Contribution, all_contributions, contributions, copied, untold
 from selfmaint.canonical.rules import after_rules, known_rules
 from selfmaint.warehouse.base_relations import row_atom
 
@@ -12,4 +12,5 @@ __all__ = [
     "copied",
     "known_rules",
     "row_atom",
+    "untold",
 ]

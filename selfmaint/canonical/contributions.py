@@ -111,6 +111,19 @@ def copied(catalog: Catalog) -> Mapping[str, Contribution]:
     return {c.rule.head.predicate.name: c for c in all_contributions(catalog) if c.is_copy}
 
 
+def untold(catalog: Catalog) -> Mapping[str, frozenset[int]]:
+    """The columns that are missing to condition 5: of relations of which views that have each row show a key, and more."""
+    found, copies = dict[str, frozenset[int]](), copied(catalog)
+    for relation in (its for its in catalog.relations.values() if its.name not in copies):
+        shown = [one for one in evidence(catalog, relation) if _lists(catalog, one)] if relation.keys else []
+        for key in relation.keys:
+            listing = [one for one in shown if one.shows(key)]
+            left = frozenset(i for i in range(relation.arity) if not any(one.shows([i]) for one in listing))
+            if listing and relation.arity - len(left) > len(key):
+                found[relation.name] = left
+    return found
+
+
 def _told(catalog: Catalog, view: View) -> Iterator[Contribution]:
     """What the rows of one view tell."""
     if isinstance(view, GroupedView) and not view.grouped.is_hidden:

@@ -25,7 +25,7 @@ from msgspec import Struct
 
 from datalog.copies import replace
 from datalog.model import AggregateFunction, NotToRun, OpaqueView, TextQuery, ViewDefinition, aggregates_of
-from selfmaint.canonical import copied
+from selfmaint.canonical import copied, untold
 from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict, Verdicts
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.over_stored import over_stored, with_views
@@ -91,7 +91,30 @@ def of_views_below(catalog: Catalog, verdicts: Mapping[str, Verdict], anew: Coll
         verdict = found.get(view.name)
         if isinstance(verdict, Undecided) and _has_open_order(catalog, view, found):
             found[view.name] = verdict.because_of(OPEN_ORDER)
+        elif isinstance(verdict, Undecided) and (missing := _nearly_told(catalog, view, found)):
+            found[view.name] = verdict.because_of(missing)
     return Verdicts(found)
+
+
+def _nearly_told(catalog: Catalog, view: View, verdicts: Mapping[str, Verdict]) -> str | None:
+    """Which columns would have to be shown for stored rows to tell all that a text reads; None if more is missing."""
+    query = view.definition.query if isinstance(view.definition, OpaqueView) else None
+    if not isinstance(query, TextQuery):
+        return None
+    bases = [name for name in query.relations if name in catalog.relations]
+    copies = copied(catalog.apart)
+    waiting = [name for name in bases if name not in copies]
+    missing = untold(catalog.apart) if waiting else {}
+    others = (name for name in query.relations if name not in bases)
+    if not waiting or not missing.keys() >= {*waiting} or not _are_determined(others, verdicts):
+        return None
+    if not gives_one_result(catalog, query):
+        return None
+    columns = {n: catalog.relations[n].names(sorted(missing[n])) for n in waiting}
+    said = " and ".join(f"`{name}` ({its})" for name, its in columns.items())
+    return (
+        f'stored views tell all but some columns of {said}: with these shown, beside the key, this is a "yes"'
+    )
 
 
 def with_what_is_not_run(catalog: Catalog, verdicts: Verdicts) -> Verdicts:
