@@ -33,7 +33,12 @@ class LargeEngine(MemoryEngine):
         return super().evaluate(_prepared(program, [goal], facts), goal, facts, names)
 
     def nonempty(
-        self, program: Program, goals: Sequence[Predicate], facts: Facts[frozenset[Row]]
+        self,
+        program: Program,
+        goals: Sequence[Predicate],
+        facts: Facts[frozenset[Row]],
+        *,
+        bounded: bool = False,
     ) -> frozenset[Predicate]:
         """By demands."""
         return super().nonempty(_prepared(program, goals, facts), goals, facts)

@@ -157,12 +157,14 @@ class TextQuery(Struct, frozen=True):
         reads: the places of all names of relations, in order.
         columns: names for its columns that are given apart from it; none if they are the query's own.
         refused: why it is not to be run all the same.
+        named: the names of the columns that it may use, in lower case; None if any.
     """
 
     text: str
     reads: tuple[TextRead, ...]
     columns: tuple[str, ...] = ()
     refused: NotToRun | None = None
+    named: frozenset[str] | None = None
 
     @property
     def relations(self) -> tuple[str, ...]:
@@ -173,13 +175,7 @@ class TextQuery(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class NotToRun:
-    """Why a query of which only the text is known is not to be run.
-
-    Attributes:
-        why: the reason, in words.
-        hint: what to do about it, if that is known.
-        span: what it is about.
-    """
+    """Why a query of which only the text is known is not to be run; `hint` is what to do about it, if that is known."""
 
     why: str
     hint: str | None = None

@@ -112,7 +112,7 @@ def copied(catalog: Catalog) -> Mapping[str, Contribution]:
 
 
 def untold(catalog: Catalog) -> Mapping[str, frozenset[int]]:
-    """The columns that are missing to condition 5: of relations of which views that have each row show a key, and more."""
+    """What is missing to condition 5: columns of relations of which views with each row show a key, and more."""
     found, copies = dict[str, frozenset[int]](), copied(catalog)
     for relation in (its for its in catalog.relations.values() if its.name not in copies):
         shown = [one for one in evidence(catalog, relation) if _lists(catalog, one)] if relation.keys else []

@@ -12,9 +12,9 @@ from pyspark.sql import Row, SparkSession
 from sqlglot import exp
 
 from datalog.model import ANY, Column, Declaration
-from datalog.sql.settings import SQL_SETTINGS, TIME_ZONE, UTC
 from datalog.sql.views import SqlText, SqlViews, read_sql
 from datalog.sql.views.written_out.as_written import parsed
+from datalog.sql_settings import SQL_SETTINGS, TIME_ZONE, UTC
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.spark.column_types import column_type, unmodelled
 from selfmaint.spark.frames import session_zone

@@ -27,7 +27,7 @@ from datalog.model import (
 )
 from datalog.model.times import CLOCK_CALLS
 from datalog.sql.duckdb import SqlType
-from datalog.sql.settings import UTC
+from datalog.sql_settings import UTC
 from selfmaint.engine.arrow_rows import ArrowTable, python_values
 from selfmaint.spark.frames import session_zone
 

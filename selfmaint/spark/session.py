@@ -28,7 +28,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
-from datalog.sql.settings import SQL_SETTINGS
+from datalog.sql_settings import SQL_SETTINGS
 from selfmaint.errors import Code, InputError, input_error
 
 MINIMUM_JAVA = 17

@@ -27,7 +27,7 @@ from typing import TypeVar
 
 from msgspec import Struct, field
 
-from datalog.sql.settings import SQL_SETTINGS
+from datalog.sql_settings import SQL_SETTINGS
 from selfmaint.api.file.toml_tables import KeyPath, TomlTable, dotted
 from selfmaint.decide.search_budget import DEFAULT_SEARCH, SearchBudget
 from selfmaint.errors import Code

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from datalog.model import ColumnType
-from datalog.sql.settings import TIME_ZONE, UTC
+from datalog.sql_settings import TIME_ZONE, UTC
 from selfmaint.api.columns import Columns
 from selfmaint.api.families import Families, of_views
 from selfmaint.api.file.file_settings import EngineKind, EngineSettings

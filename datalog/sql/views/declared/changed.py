@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 
 from datalog.diagnostics import Code, Diagnostic
-from datalog.sql.settings import SQL_SETTINGS, TIME_ZONE, UTC
 from datalog.sql.views.catalogue import Catalogue
 from datalog.sql.views.declared.dumps import NAMES, parts_of
 from datalog.sql.views.source import Statement
+from datalog.sql_settings import SQL_SETTINGS, TIME_ZONE, UTC
 
 _KEYS = "constraint|primary|unique|foreign|check|key|index|generated|partition"
 _COLUMN = r"(?:column\s+)?(?:if\s+exists\s+)?[\w`\"]+\s+(?:set\s+data\s+)?type\b"

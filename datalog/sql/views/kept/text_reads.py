@@ -107,7 +107,8 @@ def _query(text: str, catalogue: Catalogue, of: Named | None, within: tuple[Name
     reads.sort(key=lambda read: read.start)
     below = (read.of.refused for read in reads if isinstance(read.of, TextQuery))
     refused_below = next((one for one in below if one is not None), None)
-    return TextQuery(text, tuple(reads), columns, refused_below or _of_unequal_texts(tree, catalogue, set()))
+    refused_here = _of_unequal_texts(tree, catalogue, set())
+    return TextQuery(text, tuple(reads), columns, refused_below or refused_here, _columns_named(tree))
 
 
 def _place(node: exp.Expr, text: str, of: Named | None) -> Span | None:
@@ -155,26 +156,19 @@ def _read(table: exp.Table, text: str, catalogue: Catalogue, within: tuple[Named
     return TextRead(start, end, below, alias)
 
 
-def _columns_named(tree: exp.Expr) -> Container[str]:
-    """The names of columns that a query may use, in lower case: all, where it uses some without their names."""
+def _columns_named(tree: exp.Expr) -> frozenset[str] | None:
+    """The names of columns that a query may use, in lower case; None where it uses some without their names."""
     stars = (star for star in tree.find_all(exp.Star) if not isinstance(star.parent, exp.Count))
     natural = (join for join in tree.find_all(exp.Join) if join.args.get("method"))
     aliases = (table.args.get("alias") for table in tree.find_all(exp.Table))
     renamed = (alias for alias in aliases if alias is not None and alias.args.get("columns"))
     if any(True for _ in chain(stars, natural, renamed, tree.find_all(exp.Pivot))):
-        return _Every()
-    return {
+        return None
+    return frozenset(
         one.name.casefold()
         for one in tree.find_all(exp.Identifier)
         if not (isinstance(one.parent, exp.Table | exp.TableAlias) or one.arg_key == "table")
-    }
-
-
-class _Every:
-    """All names."""
-
-    def __contains__(self, name: object) -> bool:
-        return True
+    )
 
 
 def _of_unequal_texts(
@@ -193,7 +187,7 @@ def _of_unequal_texts(
                 kind = column.unmodelled
                 if kind is None or not kind.is_text or hint not in (None, kind.hint):
                     continue
-                if column.name.casefold() in names:
+                if names is None or column.name.casefold() in names:
                     what = f"the column `{column.name}` of `{base.name}`, of type `{kind.text}`"
                     return NotToRun(f"it uses {what}, in which equal texts differ", kind.hint)
         for view in views:

@@ -14,6 +14,7 @@ import pytest
 from datalog.copies import replace
 from selfmaint.api.file.file_settings import EngineKind
 from selfmaint.api.file.warehouse_file import read_warehouse_file
+from selfmaint.api.platforms import platform
 from selfmaint.api.platforms.platform import engines_for
 from selfmaint.errors import Code, InputError
 from selfmaint.store.place import LakePlace, Objects
@@ -84,8 +85,9 @@ def test_settings_that_are_none(lines: str, message: str, folder: Path) -> None:
     assert found.span.line == WAREHOUSE.count("\n") + lines.count("\n") + 1
 
 
-def test_another_clock_than_that_of_utc_is_sparks(folder: Path) -> None:
+def test_another_clock_than_that_of_utc_is_sparks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A day of an instant is another one there: DuckDB, which goes by UTC, is neither chosen nor believed."""
+    monkeypatch.setattr(platform, "is_spark_active", lambda: False)
     zone = 'spark."sql.session.timeZone"'
     for clock in ("Asia/Tokyo", "+09:00"):
         file = read_warehouse_file(written(folder, f'{zone} = "{clock}"'))
