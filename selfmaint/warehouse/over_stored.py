@@ -110,10 +110,16 @@ def _listing(catalog: Catalog, relation: BaseRelation) -> Iterator[tuple[str, bo
             case _:
                 continue
         (atom,) = block.core.atoms if len(block.core.atoms) == 1 else (None,)
-        if atom is None or atom.predicate.name != relation.name or catalog.parts(view) != (view,):
+        if atom is None or atom.predicate.name != relation.name:
             continue
         tests = len(block.core.body) > 1 or block.filters or block.having or block.groups is not None
-        if not tests and {*map(type, atom.terms)} == {Variable} and len({*atom.terms}) == atom.arity:
+        is_stored_so = len(block.outputs) == len(view.stored_columns)
+        if (
+            is_stored_so
+            and not tests
+            and {*map(type, atom.terms)} == {Variable}
+            and len({*atom.terms}) == atom.arity
+        ):
             shown = dict(zip(block.outputs, view.stored_columns, strict=True))
             columns = {i: shown[term] for i, term in enumerate(atom.terms[: relation.given]) if term in shown}
             yield view.name, semantics is Semantics.BAG, columns

@@ -221,6 +221,7 @@ PARTS = {
         "select a, b from r",
         "select b as a, coalesce(c, 0) as c, a as b from r",
         "select distinct a as k, cast(b as bigint) as b from r",
+        "select cast(a as decimal(20, 3)) as b, a as c, b as a from r",
         "select b, c from r",
     ),
     "s": (
