@@ -197,7 +197,7 @@ class Database:
         return found
 
     def expected_rows(self, query: Query, reads: Collection[str]) -> int:
-        """How many rows the largest join of a query has, as DuckDB expects."""
+        """How many rows the largest join of a query has, as DuckDB expects where it orders joins itself."""
         _require_reads(query, reads)
         asked = f"EXPLAIN (FORMAT json) {text(query, dialect='duckdb')}"
         with self._computing():
