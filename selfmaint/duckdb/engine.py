@@ -181,12 +181,7 @@ class DuckEngine:
         return self.database.table(query, types, [one.stored.name for one in given.values()])
 
     def nonempty(
-        self,
-        program: Program,
-        goals: Sequence[Predicate],
-        facts: Facts[Relation],
-        *,
-        bounded: bool = False,
+        self, program: Program, goals: Sequence[Predicate], facts: Facts[Relation], *, bounded: bool = False
     ) -> frozenset[Predicate]:
         """Which goals have a row.
 

@@ -100,12 +100,7 @@ class Programs:
         return {goal: known[goal].stored for goal in goals if goal in known}
 
     def nonempty(
-        self,
-        program: Program,
-        goals: Sequence[Predicate],
-        facts: Facts[Relation],
-        *,
-        bounded: bool = False,
+        self, program: Program, goals: Sequence[Predicate], facts: Facts[Relation], *, bounded: bool = False
     ) -> frozenset[Predicate]:
         """Which predicates have a row: those that they use are evaluated whole, they themselves to a first row.
 
@@ -133,17 +128,20 @@ class Programs:
         rules = needed.by_head()
         used = {p for rule in needed.rules for p in predicates_of(rule.body)}
         known = self._derived(needed, facts, [goal for goal in goals if goal not in used])
-        found = set()
-        for goal in goals:
-            if goal in known:
-                has_row = self.matches.has_rows(known[goal])
-            else:
-                its = rules.get(goal, ())
-                is_told = all(p in known for rule in its for p in predicates_of(rule.body))
-                has_row = bool(its) and (not is_told or self.matches.hold(its, known))
-            if has_row:
-                found.add(goal)
-        return frozenset(found)
+        made = frozenset(goal for goal in goals if goal in known)
+        found = (goal for goal in made if self.matches.has_rows(known[goal]))
+        return frozenset(
+            (*found, *(g for g in goals if g not in made and self._holds(rules.get(g, ()), known)))
+        )
+
+    def _holds(self, rules: Sequence[Rule], known: Mapping[Predicate, Extension]) -> bool:
+        """Whether some rule has a row, or takes too many joins to know."""
+        if not all(p in known for rule in rules for p in predicates_of(rule.body)):
+            return True
+        try:
+            return self.matches.hold(rules, known)
+        except TooManyJoinedError:
+            return True
 
     def foresee(self, asked: Iterable[Asked], facts: Facts[Relation]) -> None:
         """See `Engine`: finds out what will be looked up by keys that follow from small relations alone."""

@@ -177,12 +177,7 @@ class SparkEngine:
         return rows
 
     def nonempty(
-        self,
-        program: Program,
-        goals: Sequence[Predicate],
-        facts: Facts[DataFrame],
-        *,
-        bounded: bool = False,
+        self, program: Program, goals: Sequence[Predicate], facts: Facts[DataFrame], *, bounded: bool = False
     ) -> frozenset[Predicate]:
         """Which goals have a row.
 

@@ -112,9 +112,7 @@ def _nearly_told(catalog: Catalog, view: View, verdicts: Mapping[str, Verdict]) 
         return None
     columns = {n: catalog.relations[n].names(sorted(missing[n])) for n in waiting}
     said = " and ".join(f"`{name}` ({its})" for name, its in columns.items())
-    return (
-        f'stored views tell all but some columns of {said}: with these shown, beside the key, this is a "yes"'
-    )
+    return f"stored views tell all but some columns of {said}: show these, too, beside the key"
 
 
 def with_what_is_not_run(catalog: Catalog, verdicts: Verdicts) -> Verdicts:

@@ -112,3 +112,16 @@ def test_corrections_beside_deletions_are_decided_without_a_product(
         lost = pa.table(maintained.deltas["tested"].lost).num_rows
         assert lost > 20
     assert bool(ended) is (least < 1_000_000)
+
+
+def test_what_multiplies_where_a_goal_is_asked_counts_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parts of a goal's own rule are made where it is asked, behind all steps."""
+    engine = DuckEngine(most_few=0)
+    relations = {R: engine.load([(1, 1)], ["c0", "c1"], [INT, INT])}
+
+    def multiplied(*_: object) -> bool:
+        raise factors.TooManyJoinedError
+
+    monkeypatch.setattr(engine.programs.matches, "hold", multiplied)
+    program = parse_program("goal(X) :- r(X, Y), Y < X.")
+    assert engine.nonempty(program, [Predicate("goal")], Facts(relations), bounded=True)

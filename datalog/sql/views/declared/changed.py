@@ -1,6 +1,8 @@
 """Statements that change what others define, or what SQL means: to pass them over would be to read something else.
 
-CREATE VIEW v AS SELECT a FROM t;  ALTER VIEW v AS SELECT b FROM t        SET spark.sql.ansi.enabled = false
+    CREATE VIEW v AS SELECT a FROM t;  ALTER VIEW v AS SELECT b FROM t        SET spark.sql.ansi.enabled = false
+
+They are errors.
 """
 
 from __future__ import annotations
@@ -22,8 +24,8 @@ _ALTERED = re.compile(
     re.IGNORECASE,
 )
 _DROPPED = re.compile(rf"drop\s+(?:table|view)\s+(?:if\s+exists\s+)?{NAMES}", re.IGNORECASE)
-_SET = re.compile(r"set\s+([\w.]+)\s*=\s*(.+)", re.IGNORECASE | re.DOTALL)
-_SET_ZONE = re.compile(r"set\s+time\s+zone\s+(.+)", re.IGNORECASE | re.DOTALL)
+_SET = re.compile(r"set\s+(?:(time\s+zone)\s|([\w.]+)\s*=)\s*(.+)", re.IGNORECASE | re.DOTALL)
+_MEANT = {name.casefold(): (name, value) for name, value in {**SQL_SETTINGS, TIME_ZONE: UTC[0]}.items()}
 
 
 def changing(statement: Statement, catalogue: Catalogue) -> Diagnostic | None:
@@ -55,12 +57,10 @@ def changing(statement: Statement, catalogue: Catalogue) -> Diagnostic | None:
 
 def _set(text: str) -> tuple[str, str, str] | None:
     """The setting that a statement sets to another value than it has here: its name, that value, and the one here."""
-    zone, other = _SET_ZONE.match(text), _SET.match(text)
-    if zone is None and other is None:
+    found = _SET.match(text)
+    if found is None:
         return None
-    name, value = (TIME_ZONE, zone[1]) if zone is not None else (other[1], other[2]) if other else ("", "")
-    value = value.strip().strip("'\"")
-    known = {key.casefold(): (key, means) for key, means in {**SQL_SETTINGS, TIME_ZONE: UTC[0]}.items()}
-    key, means = known.get(name.casefold(), ("", ""))
-    same = {one.casefold() for one in (UTC if key == TIME_ZONE else (means,))}
-    return (key, value, means) if key and value.casefold() not in same else None
+    name, means = _MEANT.get(TIME_ZONE.casefold() if found[1] else found[2].casefold(), (None, ""))
+    value = found[3].strip().strip("'\"")
+    same = UTC if name == TIME_ZONE else (means,)
+    return None if name is None or value.casefold() in map(str.casefold, same) else (name, value, means)

@@ -179,7 +179,6 @@ def _of_unequal_texts(
     Files have the texts of such a column, and not how they are compared. Of stored views a collation is theirs, too;
     blanks that fill up are their rows'.
     """
-    names = _columns_named(tree)
     for table in stored_tables(tree) if isinstance(tree, exp.Query) else ():
         views, bases = catalogue.meant(tuple(part.name for part in reversed(table.parts)))
         for base in bases:
@@ -187,6 +186,7 @@ def _of_unequal_texts(
                 kind = column.unmodelled
                 if kind is None or not kind.is_text or hint not in (None, kind.hint):
                     continue
+                names = _columns_named(tree)
                 if names is None or column.name.casefold() in names:
                     what = f"the column `{column.name}` of `{base.name}`, of type `{kind.text}`"
                     return NotToRun(f"it uses {what}, in which equal texts differ", kind.hint)
