@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import selfmaint
@@ -33,6 +36,19 @@ def test_no_change_is_told_of_them(query: str) -> None:
         assert isinstance(verdict, selfmaint.Undecided)
         with pytest.raises(SelfmaintError, match=r"SM404.*in which equal texts differ"):
             warehouse.maintain(update, recompute=True)
+
+
+def test_a_lake_says_once_why_it_is_not_made(tmp_path: Path) -> None:
+    """Not that Spark would do it: neither engine knows how the texts of a file are compared."""
+    pq.write_table(ROWS, tmp_path / "c.parquet")
+    file = tmp_path / "w.toml"
+    program = f"{TABLE} create view w as {VIEWS['padded']};"
+    lake = '[store]\nkind = "lake"\npath = "lake"\n[relations.c]\npath = "c.parquet"\n'
+    file.write_text(f'program = "views.sql"\n{lake}', encoding="utf-8")
+    (tmp_path / "views.sql").write_text(program, encoding="utf-8")
+    with pytest.raises(SelfmaintError) as refused:
+        selfmaint.init(file)
+    assert [one.code.value for one in refused.value.diagnostics] == ["SM103"]
 
 
 def test_a_view_that_does_without_them_is_followed() -> None:

@@ -134,6 +134,8 @@ def why_not_run(view: View, tables: Mapping[str, Table]) -> str | None:
     text = view.definition.query if isinstance(view.definition, OpaqueView) else None
     if not isinstance(text, TextQuery) or not all(name in tables for name in text.relations):
         return None
+    if text.refused is not None:  # nor does Spark
+        return None
     types = {name: tables[name].types for name in text.relations}
     try:
         query = plan_of_text(text, tables)
