@@ -9,11 +9,10 @@ from collections.abc import Iterable, Iterator
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Row, SparkSession
-from sqlglot import exp
 
 from datalog.model import ANY, Column, Declaration
 from datalog.sql.views import SqlText, SqlViews, read_sql
-from datalog.sql.views.written_out.as_written import parsed
+from datalog.sql.views.written_out.as_written import names_alone
 from datalog.sql_settings import SQL_SETTINGS, TIME_ZONE, UTC
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.spark.column_types import column_type, unmodelled
@@ -115,19 +114,12 @@ def _require_as_created(spark: SparkSession, name: str) -> None:
             raise input_error(Code.NO_ENGINE, message, hint)
     database = ".".join(found.get("namespace", ()))
     meant = found.get("view_catalog_and_namespace", database).rpartition(".")[2].strip("`")
-    if database and meant != database and _names_alone(found.get("view_text", "")):
+    if database and meant != database and names_alone(found.get("view_text", "")):
         message = (
             f"the view `{name}` was created in the database `{meant}`: names of tables without one mean that"
         )
         hint = "create the view anew, its tables named with their databases"
         raise input_error(Code.MISSING_CONTENTS, message, hint)
-
-
-def _names_alone(text: str) -> bool:
-    """Whether a query may read a table that it names without a database."""
-    tree = parsed(text)
-    named = {one.alias_or_name.casefold() for one in tree.find_all(exp.CTE)}
-    return any(not one.db and one.name.casefold() not in named for one in tree.find_all(exp.Table))
 
 
 def _says(text: str, name: str) -> bool:
