@@ -155,6 +155,8 @@ class Unmodelled(Struct, frozen=True):
         return self.hint in (PADDED_HINT, BINARY_HINT)
 
 
+BINARY_COLLATION = "utf8_binary"
+"""The collation in which only the same strings are equal."""
 PADDED_HINT = "give the column the type `string` or `varchar`, which are not padded with blanks"
 BINARY_HINT = "give the column the collation UTF8_BINARY, in which only the same strings are equal"
 OTHER_HINT = "store what views need of it in columns of numbers, strings, booleans, dates or timestamps"

@@ -30,6 +30,9 @@ def text_rows(
     given = {name: facts.relations[Predicate(name)] for name in view.query.relations}
     tables = {name: (one.stored.name, one.columns, one.types) for name, one in given.items()}
     query, types, shown = text_query(view, tables, columns)
+    for name, kind in zip(shown, types, strict=True):
+        if isinstance(kind, str):  # its values may be other ones when they are stored
+            raise refused_view(view.name, f"its column `{name}` is of type `{kind.lower()}`")
     return Relation(database.table(query, types, [one.stored.name for one in given.values()]), shown)
 
 

@@ -4,7 +4,8 @@ Conditions of soundness:
 
 1. The text is run as it was written; only the names of the relations that it reads are others.
 2. What Spark's analysis says that it reads is what was bound for it: a name that was overlooked is refused.
-3. It uses nothing but clauses and functions that are on a list, as Spark's parser and analysis see them: so running
+3. Its values are the same when they are stored.
+4. It uses nothing but clauses and functions that are on a list, as Spark's parser and analysis see them: so running
    it writes nothing, starts nothing, and gives the same rows whenever it is done.
 """
 
@@ -23,6 +24,7 @@ from datalog.sql import bound_text
 from selfmaint.engine.guard import refusal, require_allowed
 from selfmaint.engine.protocol import Facts
 from selfmaint.errors import Code, InputError, input_error
+from selfmaint.spark.column_types import unmodelled
 from selfmaint.spark.failures import first_line, translated
 from selfmaint.spark.text_plans import items, refused_when_analysed, refused_when_parsed
 
@@ -58,16 +60,26 @@ def text_rows(spark: SparkSession, view: OpaqueView, facts: Facts[DataFrame], li
     finally:
         for (name,) in names.values():
             spark.catalog.dropTempView(name)
+    _require_storable(view, found)
     named = found.toDF(*view.query.columns) if view.query.columns else found
     return _arranged(view, named, like.columns) if like.columns else named  # of `SELECT *` nothing is told
 
 
 def _require_allowed(view: OpaqueView, refused: str | None) -> None:
-    """Condition 3."""
+    """Condition 4."""
     if refused is not None:
         message = f"the view `{view.name}` cannot be recomputed: Spark finds {refused} in its query"
         note = "that is not among what a view that is run as text may use; nothing of it was run"
         raise input_error(Code.NOT_MAINTAINED, message, "compute its value when the rows are loaded", note)
+
+
+def _require_storable(view: OpaqueView, found: DataFrame) -> None:
+    """Refuses columns whose values are other ones when they are stored: strings of a collation, intervals, lists."""
+    for field in found.schema.fields:
+        kind = unmodelled(field)
+        if kind is not None:
+            message = f"the view `{view.name}` cannot be recomputed: its column `{field.name}` is of type "
+            raise input_error(Code.NOT_MAINTAINED, f"{message}`{kind.text}`", kind.hint)
 
 
 def _refused(view: OpaqueView, failure: Exception) -> InputError:

@@ -1,6 +1,7 @@
 """Statements that change what others define, or what SQL means: to pass them over would be to read something else.
 
     CREATE VIEW v AS SELECT a FROM t;  ALTER VIEW v AS SELECT b FROM t        SET spark.sql.ansi.enabled = false
+    CREATE TEMPORARY FUNCTION upper(s STRING) RETURNS STRING RETURN s
 
 They are errors.
 """
@@ -12,6 +13,7 @@ import re
 from datalog.diagnostics import Code, Diagnostic
 from datalog.sql.views.catalogue import Catalogue
 from datalog.sql.views.declared.dumps import NAMES, parts_of
+from datalog.sql.views.kept.text_allowed import TEXT_FUNCTIONS
 from datalog.sql.views.source import Statement
 from datalog.sql_settings import SQL_SETTINGS, TIME_ZONE, UTC
 
@@ -24,12 +26,16 @@ _ALTERED = re.compile(
     re.IGNORECASE,
 )
 _DROPPED = re.compile(rf"drop\s+(?:table|view)\s+(?:if\s+exists\s+)?{NAMES}", re.IGNORECASE)
+_FUNCTION = re.compile(
+    rf"create\s+(?:or\s+replace\s+)?(?:temp(?:orary)?\s+)?function\s+(?:if\s+not\s+exists\s+)?{NAMES}",
+    re.IGNORECASE,
+)
 _SET = re.compile(r"set\s+(?:(time\s+zone)\s|([\w.]+)\s*=)\s*(.+)", re.IGNORECASE | re.DOTALL)
 _MEANT = {name.casefold(): (name, value) for name, value in {**SQL_SETTINGS, TIME_ZONE: UTC[0]}.items()}
 
 
 def changing(statement: Statement, catalogue: Catalogue) -> Diagnostic | None:
-    """The error of a statement that changes a table or view defined before it, or what SQL means; None of others."""
+    """The error of a statement that changes what is defined before it, or what SQL means; None of others."""
     if setting := _set(statement.text):
         name, value, means = setting
         return Diagnostic(
@@ -38,6 +44,15 @@ def changing(statement: Statement, catalogue: Catalogue) -> Diagnostic | None:
             statement.span,
             "it cannot be passed over",
             hint=f"leave it out: `{name}` is `{means}` here; a time zone is said in the warehouse file, in `[engine]`",
+        )
+    function = _FUNCTION.match(statement.text)
+    if function and (name := parts_of(function[1])[0].casefold()) in TEXT_FUNCTIONS:
+        return Diagnostic(
+            Code.SQL_SKIPPED,
+            f"a function of its own is named `{name}`, as one of Spark's",
+            statement.span,
+            "it cannot be passed over: the views are read as if they called Spark's",
+            hint="give it another name, there and in the views",
         )
     found = _ALTERED.match(statement.text) or _DROPPED.match(statement.text)
     if found is None:

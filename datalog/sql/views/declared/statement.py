@@ -23,7 +23,7 @@ from datalog.model import (
     TypeName,
     Unmodelled,
 )
-from datalog.model.schema import BINARY_HINT, OTHER_HINT, PADDED_HINT
+from datalog.model.schema import BINARY_COLLATION, BINARY_HINT, OTHER_HINT, PADDED_HINT
 from datalog.sql.dialect import SPARK
 from datalog.sql.views.declared.dumps import is_setting
 from datalog.sql.views.source import Problems, Statement
@@ -54,7 +54,6 @@ _OTHERS = (
 )
 _WITHOUT_ZONE = re.compile(r"timestamp *(\(\d+\))? +without +time +zone", re.IGNORECASE)
 _COLLATE = re.compile(r"\bcollate\s+[`\"']?(\w+)", re.IGNORECASE)
-_BINARY_COLLATION = "utf8_binary"
 
 
 _MOST_SIZES = 2
@@ -93,7 +92,7 @@ def unmodelled(tree: exp.DataType, collation: str | None = None) -> Unmodelled |
     'char(5)'
     """
     text = tree.sql().lower()
-    if collation is not None and collation.casefold() != _BINARY_COLLATION:
+    if collation is not None and collation.casefold() != BINARY_COLLATION:
         return Unmodelled(f"{text} collate {collation.lower()}", BINARY_HINT)
     if tree.this in _PADDED:
         return Unmodelled(text, PADDED_HINT)

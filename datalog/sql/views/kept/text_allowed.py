@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from datalog.sql.dialect import SPARK
 from datalog.sql.views.kept.other_dialects import (
     called_in_spark,
     in_spark,
@@ -110,6 +111,8 @@ def refused_in(tree: exp.Expr, text: str) -> tuple[exp.Expr, str, str] | None:
             return node.args["distinct"], "DISTINCT ON", in_spark(node)
         if (other := otherwise_in_spark(node)) is not None:
             return node, *other
+        if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
+            return node, f"the function `{node.sql(SPARK)}`", "call Spark's function, by its name alone"
         place = node.meta.get("start") if isinstance(node, exp.Func) else None
         if place is not None:
             name = text[place : node.meta["end"] + 1].strip("`").casefold()

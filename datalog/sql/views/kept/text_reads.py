@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import NotToRun, Span, TextQuery, TextRead
-from datalog.model.schema import BINARY_HINT
+from datalog.model.schema import BINARY_COLLATION, BINARY_HINT
 from datalog.sql.tables import stored_tables
 from datalog.sql.views.catalogue import Catalogue, Named
 from datalog.sql.views.kept.other_dialects import called_in_spark
@@ -191,8 +191,17 @@ def _of_unequal_texts(
                     what = f"the column `{column.name}` of `{base.name}`, of type `{kind.text}`"
                     return NotToRun(f"it uses {what}, in which equal texts differ", kind.hint)
         for view in views:
-            if view.stored and view.name not in seen:
+            if (view.stored or hint is not None) and view.name not in seen:
                 seen.add(view.name)
+                if any(_says_collation(one) for one in view.tree.find_all(exp.Collate)):
+                    return NotToRun(
+                        f"it reads `{view.name}`, with a COLLATE by which equal texts differ", BINARY_HINT
+                    )
                 if found := _of_unequal_texts(view.tree, catalogue, seen, BINARY_HINT):
                     return found
     return None
+
+
+def _says_collation(node: exp.Collate) -> bool:
+    """Whether a collation is another than that of bytes."""
+    return str(node.expression.name).casefold() != BINARY_COLLATION

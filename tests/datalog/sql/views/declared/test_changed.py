@@ -32,6 +32,8 @@ BEGUN = "create table s.t (id bigint primary key, a int, b int); create view v a
         "SET spark.sql.timestampType=TIMESTAMP_NTZ",
         "set time zone 'Asia/Tokyo'",
         "set spark.sql.session.timeZone = +09:00",
+        "create or replace temporary function Upper(x string) returns string return lower(x)",
+        "create function s.`sum` as 'com.example.Sum'",
     ],
 )
 def test_it_is_an_error(statement: str) -> None:
@@ -58,6 +60,7 @@ def test_it_is_an_error(statement: str) -> None:
         "set spark.sql.shuffle.partitions = 4",
         "set time zone 'UTC'",
         "use other",
+        "create function area(x int) returns int return x * x",
         "insert into t values (1, 2, 3)",
     ],
 )
