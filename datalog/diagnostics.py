@@ -125,6 +125,8 @@ class Code(Enum):
     """A statement that defines no view and no table: it is passed over."""
     SQL_MISREAD = "DL408"
     """A literal or type that means something else in Spark's SQL than it looks."""
+    SQL_NOT_READ = "DL409"
+    """A column of a table that is not read, for its type: one of a key, or of a type that is not known."""
 
 
 @unique

@@ -8,6 +8,7 @@ from enum import Enum, unique
 
 from msgspec import Struct
 
+from datalog.copies import replace
 from datalog.model.spans import Placed, Span
 from datalog.model.terms import Value, value_kind
 
@@ -160,6 +161,7 @@ BINARY_COLLATION = "utf8_binary"
 PADDED_HINT = "give the column the type `string` or `varchar`, which are not padded with blanks"
 BINARY_HINT = "give the column the collation UTF8_BINARY, in which only the same strings are equal"
 OTHER_HINT = "store what views need of it in columns of numbers, strings, booleans, dates or timestamps"
+UNKNOWN_HINT = "declare it by a type that its values have: `string` for an enumeration"
 """What to do about types that nothing here stands for."""
 
 
@@ -193,7 +195,11 @@ NUMBER = "copy#"
 
 
 class Declaration(Placed, frozen=True):
-    """`.decl name(column: type [not null], ...) [key(...)] [unique(...)]... [foreign(...) references t(...)]...`."""
+    """`.decl name(column: type [not null], ...) [key(...)] [unique(...)]... [foreign(...) references t(...)]...`.
+
+    Attributes:
+        unread: columns of the table that are none of the relation: their types are not modelled.
+    """
 
     name: str
     columns: tuple[Column, ...]
@@ -201,6 +207,7 @@ class Declaration(Placed, frozen=True):
     unique: tuple[tuple[str, ...], ...] = ()
     foreign_keys: tuple[ForeignKey, ...] = ()
     span: Span | None = None
+    unread: tuple[Column, ...] = ()
 
     @property
     def arity(self) -> int:
@@ -216,6 +223,25 @@ class Declaration(Placed, frozen=True):
     def is_numbered(self) -> bool:
         """Whether equal rows are told apart by a last column that no query knows of."""
         return self.column_names[-1:] == (NUMBER,)
+
+    def modelled(self) -> Declaration:
+        """The relation of the columns that types here stand for, the others unread; itself, if there are none of them.
+
+        A key with one of the others is none of this relation, and may leave it without one.
+        """
+        unread = tuple(one for one in self.columns if one.unmodelled is not None)
+        columns = tuple(one for one in self.columns if one.unmodelled is None)
+        if not unread or not columns:
+            return self
+        lost = {one.name for one in unread}
+        return replace(
+            self,
+            columns=columns,
+            key=None if self.key is None or not lost.isdisjoint(self.key) else self.key,
+            unique=tuple(one for one in self.unique if lost.isdisjoint(one)),
+            foreign_keys=tuple(one for one in self.foreign_keys if lost.isdisjoint(one.columns)),
+            unread=unread,
+        )
 
     def is_not_null(self, position: int) -> bool:
         """Whether the 0-based column can never hold null."""

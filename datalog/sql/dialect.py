@@ -22,5 +22,13 @@ class SparkSql(Spark):
         STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
 
 
+class OtherTables(SparkSql):
+    """What definitions of tables are read as that have types of other databases: `citext`, `public.mood`."""
+
+    SUPPORTS_USER_DEFINED_TYPES = True
+
+
 SPARK = SparkSql()
 """The dialect to read by; what is written by sqlglot's own is read as it was meant."""
+OTHER_TABLES = OtherTables()
+"""See `OtherTables`."""

@@ -187,6 +187,9 @@ def _both(engine: Engine[D], one: D, other: D) -> D:
 
 def _require_current(warehouse: Warehouse[D], maintained: Maintained[D]) -> None:
     """Refuses deltas of other contents than the warehouse has: those would be wrong, or applied twice."""
+    if not isinstance(maintained, Maintained):  # callers may not be type-checked
+        message = f"`apply` is given a `{type(maintained).__name__}`, and takes what `maintain` gives"
+        raise input_error(Code.WRITE_FAILED, message, "`warehouse.apply(warehouse.maintain(update))`")
     if maintained.before is not warehouse.contents:
         raise input_error(
             Code.WRITE_FAILED,

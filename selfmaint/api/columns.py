@@ -47,6 +47,7 @@ class Columns:
         of_query: of a view that is known by its text, finds the types that its query gives, `any` if not known.
         wide: positions of columns that are computed: they may be stored as wider decimals.
         twins: whether a base relation may hold a row twice.
+        unread: columns of its table that are none of the relation: contents may have them.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Columns:
     computed: tuple[ColumnType, ...] = ()
     wide: frozenset[int] = frozenset()
     twins: bool = False
+    unread: frozenset[str] = frozenset()
     of_query: Callable[[], tuple[ColumnType, ...]] | None = field(default=None, compare=False)
 
     def types_in(self, format_: Format) -> tuple[ColumnType, ...]:
@@ -100,8 +102,15 @@ def columns_of(schema: Catalog) -> Mapping[str, Columns]:
         given = schema.program.declaration(relation.name)
         place = None if given is None else given.span
         names, types = relation.columns[: relation.given], relation.types[: relation.given]
+        unread = frozenset(column.name for column in (() if given is None else given.unread))
         found[relation.name] = Columns(
-            relation.name, names, types, given is not None, place=place, twins=relation.is_numbered
+            relation.name,
+            names,
+            types,
+            given is not None,
+            place=place,
+            twins=relation.is_numbered,
+            unread=unread,
         )
     for view in schema.views:
         declaration = schema.program.declaration(view.name)

@@ -96,6 +96,8 @@ def update_from(
         files=files,
         id=id,
     )
+    if not problems:
+        result = _net(platform, columns, result)
     if warehouse.store is not None and not problems:
         result = replace(result, digest=digest_of(platform, files, result))
     if not problems:
@@ -108,6 +110,15 @@ def update_from(
     if problems:
         raise InputError(problems)
     return result
+
+
+def _net(platform: Platform[D], columns: Mapping[str, Columns], update: Update[D]) -> Update[D]:
+    """The update without what leaves rows as they were: that changes columns alone that are not read."""
+    inserted, deleted = {**update.inserted}, {**update.deleted}
+    for name in inserted.keys() & deleted.keys():
+        if columns[name].unread:
+            inserted[name], deleted[name] = platform.engine.beyond(inserted[name], deleted[name])
+    return replace(update, inserted=inserted, deleted=deleted)
 
 
 def _files(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,13 +21,13 @@ from selfmaint.store.expected import Expected
 from selfmaint.store.frames import ArrowStream, arrow_frame
 
 
-def given_frame(database: Database, rows: ArrowStream, name: str) -> Relation:
-    """The rows of a frame of another library.
+def given_frame(database: Database, rows: ArrowStream, name: str, unread: Collection[str] = ()) -> Relation:
+    """The rows of a frame of another library, without the columns that are not read.
 
     Raises:
         InputError: SM104 types or values that the language does not have; `name` says whose.
     """
-    table = arrow_frame(rows, name)
+    table = arrow_frame(rows, name, unread)
     held = table if table.num_columns else arrow_rows([()] * table.num_rows, ())
     stored = database.given(held, [column_type(field.type) for field in table.schema])
     return Relation(stored, tuple(table.column_names))

@@ -7,6 +7,7 @@ for with `IS NULL`, the others with `=` against arrays, one array a column.
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from decimal import Context, Decimal
 from itertools import islice
@@ -17,7 +18,7 @@ from psycopg import sql
 
 from datalog.copies import replace
 from datalog.model import ColumnType, Row, TypeName, Value
-from selfmaint.postgres.types import PostgresColumn, PostgresTable, identifier
+from selfmaint.postgres.types import PostgresColumn, PostgresTable
 from selfmaint.store.exchange import Rows
 
 KEYS_PER_STATEMENT = 20_000
@@ -25,6 +26,7 @@ KEYS_PER_STATEMENT = 20_000
 
 _Key: TypeAlias = tuple[object, ...]
 _WIDE = Context(prec=200)
+_UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class KeyQuery(Struct, frozen=True):
@@ -59,14 +61,16 @@ def key_batches(keys: Rows, columns: Sequence[PostgresColumn]) -> Iterator[list[
     ]
     arriving = iter(keys.rows)
     while batch := list(islice(arriving, KEYS_PER_STATEMENT)):
-        held = [key for key in batch if all(map(_is_held, key, is_known))]
+        held = [key for key in batch if all(map(_is_held, key, is_known, columns))]
         sent = _fitting(held, [column.stored for column in columns])
         yield [tuple(map(_sent, key, columns)) for key in sent]
 
 
-def _is_held(value: object, is_known: bool) -> bool:
-    """Whether a column may hold a value: of its family, and no text with a NUL, which the server has not."""
-    return value is None or (is_known and not (isinstance(value, str) and "\0" in value))
+def _is_held(value: object, is_known: bool, column: PostgresColumn) -> bool:
+    """Whether a column may hold a value: of its family, no text with a NUL, a UUID as the server writes it."""
+    if not isinstance(value, str) or column.stored.family != "string":
+        return value is None or is_known
+    return is_known and "\0" not in value and (column.kind != "uuid" or _UUID.fullmatch(value) is not None)
 
 
 def _sent(value: object, column: PostgresColumn) -> object:
@@ -101,7 +105,7 @@ def key_queries(
         if given:
             statement += _join_keys([key_columns[position] for position in given])
         if absent:
-            tests = (sql.SQL("{} IS NULL").format(_of_table(column)) for column in absent)
+            tests = (sql.SQL("{} IS NULL").format(column.compared) for column in absent)
             statement += sql.SQL(" WHERE ") + sql.SQL(" AND ").join(tests)
         yield KeyQuery(statement, tuple([key[position] for key in alike] for position in given))
 
@@ -109,7 +113,7 @@ def key_queries(
 def whole_table(table: PostgresTable, columns: Sequence[PostgresColumn]) -> sql.Composed:
     """The statement that reads all rows."""
     return sql.SQL("SELECT {} FROM {} AS t").format(
-        sql.SQL(", ").join(map(_of_table, columns)), table.identifier
+        sql.SQL(", ").join(column.read for column in columns), table.identifier
     )
 
 
@@ -117,16 +121,12 @@ def _join_keys(columns: Sequence[PostgresColumn]) -> sql.Composed:
     names = [sql.Identifier(f"k{position}") for position in range(len(columns))]
     arrays = (sql.SQL("%s::{}[]").format(column.sql_type) for column in columns)
     conditions = (
-        sql.SQL("{} = k.{}").format(_of_table(column), name)
+        sql.SQL("{} = k.{}").format(column.compared, name)
         for column, name in zip(columns, names, strict=True)
     )
     return sql.SQL(" JOIN unnest({}) AS k ({}) ON {}").format(
         sql.SQL(", ").join(arrays), sql.SQL(", ").join(names), sql.SQL(" AND ").join(conditions)
     )
-
-
-def _of_table(column: PostgresColumn) -> sql.Composed:
-    return sql.SQL("t.{}").format(identifier(column.name))
 
 
 def _fitting(rows: Collection[Row], types: Sequence[ColumnType | None]) -> list[Row]:

@@ -18,7 +18,7 @@ from selfmaint.store.expected import Expected, require_names
 _COLUMNS = sql.SQL("""
     SELECT
         a.attname,
-        COALESCE(b.typname, t.typname),
+        CASE WHEN COALESCE(b.typtype, t.typtype) = 'e' THEN 'enum' ELSE COALESCE(b.typname, t.typname) END,
         CASE WHEN b.oid IS NULL THEN a.atttypmod ELSE t.typtypmod END,
         CASE WHEN to_jsonb(c) ->> 'collisdeterministic' = 'false' THEN c.collname END
     FROM pg_catalog.pg_attribute AS a
@@ -41,7 +41,11 @@ _TYPES = {
     "date": (TypeName.DATE, sql.SQL("date")),
     "timestamp": (TypeName.TIMESTAMP_NTZ, sql.SQL("timestamp")),
     "timestamptz": (TypeName.TIMESTAMP, sql.SQL("timestamptz")),
+    "uuid": (TypeName.STRING, sql.SQL("uuid")),
+    "enum": (TypeName.STRING, sql.SQL("text")),
 }
+_AS_TEXT = ("uuid", "enum")
+"""Types of which the text is read that the server has for each value."""
 _ANY_DECIMAL = ColumnType(TypeName.DECIMAL, MAX_PRECISION, 18)
 """What a `numeric` without precision is read as where none is declared."""
 
@@ -73,13 +77,26 @@ class PostgresColumn(Struct, frozen=True):
     Attributes:
         type: the type that it is read as.
         stored: the type that it has, no wider than `type`: what a key must be to be found.
-        sql_type: the server's own name of that type.
+        sql_type: the server's own name of that type, or of the one in which it is compared.
+        kind: what the server calls the type, `enum` for any enumeration.
     """
 
     name: str
     type: ColumnType
     stored: ColumnType
     sql_type: sql.SQL
+    kind: str = ""
+
+    @property
+    def read(self) -> sql.Composed:
+        """Its value in a statement, as it is read."""
+        column = sql.SQL("t.{}").format(identifier(self.name))
+        return column + sql.SQL("::text") if self.kind in _AS_TEXT else column
+
+    @property
+    def compared(self) -> sql.Composed:
+        """Its value in a statement, as it is compared with a key: an index is used where there is one."""
+        return self.read if self.kind == "enum" else sql.SQL("t.{}").format(identifier(self.name))
 
     @property
     def is_instant(self) -> bool:
@@ -145,7 +162,7 @@ def _column(
             message=f"column `{name}` is `{stored}`, not `{declared}`",
             hint=f"declare `{name}` as `{stored}`",
         )
-    return PostgresColumn(name, settled(stored, declared), stored, sql_type)
+    return PostgresColumn(name, settled(stored, declared), stored, sql_type, kind)
 
 
 def _decimal(size: int, declared: ColumnType) -> ColumnType:

@@ -161,6 +161,7 @@ def _read_json(spark: SparkSession, location: str, expected: Expected) -> DataFr
     _remember(location, expected, Format.JSON_LINES)
     reader = spark.read.option("mode", "FAILFAST")
     inferred = reader.json(location).schema
+    inferred = st.StructType([field for field in inferred.fields if field.name not in expected.unread])
     schema = _text_schema(inferred.names or expected.columns, expected, lambda: inferred)
     declared = dict(zip(expected.columns, expected.types, strict=True))
     differences = [
@@ -184,6 +185,7 @@ def _text_schema(
     """The schema to parse a text file with: the declared types under the names that the file has."""
     require_names(names, expected)
     declared = dict(zip(expected.columns, expected.types, strict=True))
+    declared |= dict.fromkeys(expected.unread, ColumnType(TypeName.STRING))
     inferred: dict[str, st.DataType] = {}
     if ANY in expected.types:
         inferred = {field.name: field.dataType for field in infer().fields if declared[field.name] == ANY}
@@ -211,6 +213,9 @@ def _exactly(frame: DataFrame, expected: Expected) -> DataFrame:
     plain = positional(frame)
     columns = []
     for name, column in zip(frame.columns, (plain[name] for name in plain.columns), strict=True):
+        if name in expected.unread:
+            columns.append(column)
+            continue
         declared = expected.types[expected.columns.index(name)]
         if declared.name is TypeName.TINYINT or (
             declared.name is TypeName.DECIMAL and declared.precision is not None

@@ -39,6 +39,7 @@ class Expected(Struct, frozen=True):
         place: where the columns are declared, or the rule that names them.
         naming: how a declaration would name the columns of a view that names none, such as `.decl {}.`.
         computed: positions of columns that a view computes: a wider decimal may hold their values.
+        unread: columns that may be there, and are left out.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Expected(Struct, frozen=True):
     place: Span | None = None
     naming: str | None = None
     computed: frozenset[int] = frozenset()
+    unread: frozenset[str] = frozenset()
 
     def given(self, stored: Sequence[StoredType]) -> Expected:
         """The same, with the stored types, in order, where those hold all that is computed there."""
@@ -72,7 +74,8 @@ def require_names(found: Sequence[str], expected: Expected, *, extra_allowed: bo
     Raises:
         InputError: SM104 a column is missing, not expected or there twice: one diagnostic for all.
     """
-    wrong = list(_differences(found, expected.columns, extra_allowed=extra_allowed))
+    read = [name for name in found if name not in expected.unread]
+    wrong = list(_differences(read, expected.columns, extra_allowed=extra_allowed))
     if wrong:
         raise InputError([different_columns(found, expected, "; ".join(wrong))])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import pyarrow as pa
@@ -42,8 +43,8 @@ class ArrowStream(Protocol):
         ...
 
 
-def arrow_frame(rows: ArrowStream, name: str) -> ArrowTable:
-    """The rows as an Arrow table of types that both engines hold, in this process.
+def arrow_frame(rows: ArrowStream, name: str, unread: Collection[str] = ()) -> ArrowTable:
+    """The rows as an Arrow table of types that both engines hold, in this process, without some columns.
 
     What pandas adds for an index without a name is left out; its NaN is null, as pandas has it.
 
@@ -53,7 +54,8 @@ def arrow_frame(rows: ArrowStream, name: str) -> ArrowTable:
     """
     by_spark = getattr(rows, "toArrow", None)  # whose Arrow stream has no timestamps (PySpark 4.3)
     table = by_spark() if callable(by_spark) else pa.table(rows)
-    table = table.drop_columns(added_by_pandas(table.schema))
+    out = [*added_by_pandas(table.schema), *(column for column in table.column_names if column in unread)]
+    table = table.drop_columns(out)
     wanted = [held_type(field.type) for field in table.schema]
     problems = [
         Diagnostic(

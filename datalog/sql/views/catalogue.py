@@ -108,7 +108,7 @@ class Catalogue(Struct):
         if views:
             return self._view(views[0], table, problems)
         if bases:
-            return Stored(bases[0].name, bases[0].columns)
+            return Stored(bases[0].name, bases[0].columns, bases[0].unread)
         raise self.unknown(table, problems)
 
     def meant(self, parts: tuple[str, ...]) -> tuple[list[Named], list[Declaration]]:

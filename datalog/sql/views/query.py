@@ -41,10 +41,11 @@ from datalog.sql.views.written_out.plain_aggregates import with_plain_aggregates
 
 
 class Stored(Struct, frozen=True):
-    """A stored relation or view that a query reads rows of."""
+    """A stored relation or view that a query reads rows of; `unread` are columns of the table that it does not have."""
 
     name: str
     columns: tuple[Column, ...]
+    unread: tuple[Column, ...] = ()
 
 
 class Inlined(Struct, frozen=True):
@@ -346,7 +347,8 @@ class QueryReader(Struct, frozen=True):
         variables = tuple(self.variables.fresh(c.name, c.type) for c in stored.columns)
         atom = Atom(Predicate(stored.name), variables, self.problems.source.span_of(tree))
         pairs = tuple(zip(names, variables, strict=True))
-        return Piece(Draft((atom,)), Scope((Source(qualifier, pairs),)))
+        unread = frozenset(column.name.casefold() for column in stored.unread)
+        return Piece(Draft((atom,)), Scope((Source(qualifier, pairs, unread=unread),)))
 
     def _inlined(
         self, tree: exp.Expr, query: Query, alias: str | tuple[str, ...] | None, columns: list[str]

@@ -38,6 +38,7 @@ from datalog.sql.views.kept.misread import misread
 from datalog.sql.views.kept.otherwise import otherwise
 from datalog.sql.views.kept.text_reads import Queries, text_query
 from datalog.sql.views.kept.unknown_names import report_unknown
+from datalog.sql.views.kept.unread_columns import used_unread
 from datalog.sql.views.outside import report_outside
 from datalog.sql.views.query import QueryReader
 from datalog.sql.views.scope import Query, Variables
@@ -58,7 +59,7 @@ class SqlViews(Struct, frozen=True):
         declarations: of base relations, and of the views' columns.
         views: the views that could be read, in the order of the texts.
         opaque: the views of which only the text is known, with reasons.
-        warnings: what keeps views from being read (DL402), statements passed over (DL407), and DL408.
+        warnings: what keeps views from being read (DL402), statements passed over (DL407), DL408, and DL409.
         undone: the same of views with LEFT JOINs, by view: it counts where what they are made of is not decided.
         queries: those of views that read views, as they are written.
     """
@@ -134,6 +135,7 @@ class _Reading(Struct, dict=True):
             for statement in statements(text, self.found, self.catalogue.unread):
                 self._collect(statement, defined(statement))
         self.found += self.tables.settle()
+        self.given = tuple(self.catalogue.declarations.values())[: self.tables.given]
         for view in self.catalogue.views:
             self._read(view)
             self.found += view.problems.found
@@ -236,6 +238,7 @@ class _Reading(Struct, dict=True):
         by_places = places_written_out(view.tree, view.text, every, (*self.given, *self.tables.every))
         view.tree, view.text = written_out(by_places[0], default_name), by_places[1]
         report_outside(view.tree, view.problems)
+        self._require_read(view)
         if view.problems.source.outside is not None:
             view.problems.outside(
                 view.problems.source.outside + ", which", None, "give the query of all rows"
@@ -247,6 +250,10 @@ class _Reading(Struct, dict=True):
         if view.problems.found:
             raise UnreadableError
         self._defined(view, *self._unfolded(view, query, variables))
+
+    def _require_read(self, view: Named) -> None:
+        for column, kind in used_unread(view.tree, self.catalogue):
+            raise view.problems.outside(f"column {column} of type `{kind.text}`", view.tree, kind.hint)
 
     def _defined(self, view: Named, query: Query, variables: Variables, *, is_split: bool = False) -> None:
         """Takes up what a view is read as."""

@@ -75,11 +75,13 @@ class Source(Struct, frozen=True):
         alias: the parts of the name by which its columns are qualified, the last one first.
         columns: its columns' names with what they are, in order.
         types: their types, where these are not those of what they are; none, or one a column.
+        unread: names of further columns, which the query uses at most to leave them out; in lower case.
     """
 
     alias: tuple[str, ...]
     columns: tuple[tuple[str, Expression], ...]
     types: tuple[ColumnType | None, ...] = ()
+    unread: frozenset[str] = frozenset()
 
     def fits(self, qualifier: Sequence[str]) -> bool:
         """Whether `qualifier`, its last part first, means this source."""

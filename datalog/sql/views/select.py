@@ -263,10 +263,11 @@ def _star(node: exp.Expr, reader: Reader) -> list[Item]:
         shown = ".".join(reversed(qualifier)) or "FROM"
         reader.problems.error(Code.UNKNOWN_RELATION, f"`{shown}` has no columns here", node)
     names = [name.casefold() for name, *_ in found]
+    unread = {name for source in reader.scope.sources for name in source.unread}
     for one in left_out(node):
         if not isinstance(one, exp.Column) or one.table or names.count(one.name.casefold()) > 1:
             raise reader.problems.outside("`EXCEPT` of this column", one, "list the columns")
-        if one.name.casefold() not in names:
+        if one.name.casefold() not in unread.union(names):
             reader.problems.error(Code.UNKNOWN_COLUMN, f"`*` has no column `{one.name}` to leave out", one)
     out = {one.name.casefold() for one in left_out(node)}
     return [item for item in found if item[0].casefold() not in out]

@@ -20,7 +20,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from datalog.diagnostics import Code, ContextSpan, Diagnostic, Severity
 from datalog.model import Span
-from datalog.sql.dialect import SPARK
+from datalog.sql.dialect import OTHER_TABLES, SPARK, SparkSql
 from datalog.sql.views.declared.dumps import adds_no_keys, with_types_of_spark, without_client_lines
 from datalog.sql.views.limits import (
     DEEPEST_BRACKETS,
@@ -161,9 +161,19 @@ def statements(
 
 def _trees(source: SqlText, text: str, chunk: list[Token]) -> list[exp.Expr | None] | Diagnostic:
     """A statement's trees, or why it cannot be parsed."""
+    trees = _read_as(SPARK, source, text, chunk)
+    if isinstance(trees, Diagnostic) and [one.text.lower() for one in chunk[:2]] == ["create", "table"]:
+        other = _read_as(OTHER_TABLES, source, text, chunk)
+        return trees if isinstance(other, Diagnostic) else other
+    return trees
+
+
+def _read_as(
+    dialect: SparkSql, source: SqlText, text: str, chunk: list[Token]
+) -> list[exp.Expr | None] | Diagnostic:
     try:
         with _silent():
-            trees = SPARK.parser().parse(chunk, text)
+            trees = dialect.parser().parse(chunk, text)
             query = _behind_as(chunk)
             if trees and isinstance(trees[0], exp.Command) and query:
                 # The parser gives up on a whole CREATE where its query is wrong: ask the query.

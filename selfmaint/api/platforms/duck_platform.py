@@ -80,7 +80,7 @@ class DuckPlatform(Struct, frozen=True):
 
             if not isinstance(rows, ArrowStream):  # callers may not be type-checked
                 raise not_a_frame(rows, columns)
-            rows = given_frame(database, rows, columns.name)
+            rows = given_frame(database, rows, columns.name, columns.unread)
         if columns.open:
             return rows
         return conform(database, rows, expected_columns(columns), declared=columns.declared)

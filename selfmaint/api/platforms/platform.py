@@ -234,7 +234,15 @@ def not_a_frame(rows: object, columns: Columns) -> InputError:
 
 def expected_columns(columns: Columns) -> Expected:
     """The columns that stored rows must have, as reading them takes it."""
-    return Expected(columns.name, columns.names, columns.types, columns.place, columns.naming, columns.wide)
+    return Expected(
+        columns.name,
+        columns.names,
+        columns.types,
+        columns.place,
+        columns.naming,
+        columns.wide,
+        columns.unread,
+    )
 
 
 T = TypeVar("T")

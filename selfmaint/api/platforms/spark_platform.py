@@ -90,7 +90,7 @@ class SparkPlatform(Struct, frozen=True):
         if not isinstance(rows, DataFrame):
             if not isinstance(rows, ArrowStream):  # callers may not be type-checked
                 raise not_a_frame(rows, columns)
-            table, spark = arrow_frame(rows, columns.name), self.engine.spark
+            table, spark = arrow_frame(rows, columns.name, columns.unread), self.engine.spark
             rows = from_arrow(spark, table) if table.num_columns else spark.range(table.num_rows).select()
         if columns.open:
             return rows

@@ -359,6 +359,32 @@ def test_columns_and_types_are_checked_before_anything_is_read(
         assert [str(kind) for kind in found.types] == ["string", "decimal(38,18)", "decimal(30,5)"]
 
 
+def test_uuids_and_enumerations_are_read_as_their_texts(
+    engine: Any, postgres: str, database: Database
+) -> None:
+    """By an index of the type, and a key that is no such text finds nothing."""
+    database.execute("CREATE TYPE mood AS ENUM ('sad', 'ok')")
+    database.execute("CREATE DOMAIN feeling AS mood")
+    database.execute("CREATE TABLE felt (id uuid PRIMARY KEY, m mood, f feeling, j jsonb)")
+    one, other = "0a1b2c3d-0000-4000-8000-0123456789ab", "ffffffff-0000-4000-8000-0123456789ab"
+    database.execute(
+        f"INSERT INTO felt VALUES ('{one}', 'ok', 'sad', '{{}}'), ('{other}', NULL, 'ok', '{{}}')"
+    )
+    text = ColumnType(TypeName.STRING)
+    with connected(engine, postgres, felt=("felt", declared(("id", "m", "f"), (text, text, ANY)))) as source:
+        every, _ = source.read("felt", [], None)
+        assert {*engine.sample(every, 9)} == {(one, "ok", "sad"), (other, None, "ok")}
+        for column, values, found in (
+            ("id", [one, one.upper(), f"{{{other}}}", other.replace("-", ""), "", "x\0", None], {one}),
+            ("m", ["ok", "OK", "other"], {one}),
+            ("m", [None], {other}),
+            ("f", ["ok", "sad"], {one, other}),
+        ):
+            keys = engine.load([(value,) for value in values], ["k"], [text])
+            rows, _ = source.read("felt", [column], keys)
+            assert {row[0] for row in engine.sample(rows, 9)} == found, (column, values)
+
+
 @pytest.mark.parametrize(
     ("column", "value"),
     [

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, field
 from sqlglot import exp
 
 from datalog.copies import replace
-from datalog.diagnostics import Code, Diagnostic
-from datalog.model import Declaration, ForeignKey, Span
+from datalog.diagnostics import Code, Diagnostic, Severity
+from datalog.model import Column, ColumnType, Declaration, ForeignKey, Span, TypeName
+from datalog.model.schema import UNKNOWN_HINT
 from datalog.sql.dialect import SPARK
 from datalog.sql.views.catalogue import Catalogue
 from datalog.sql.views.declared.changed import changing
-from datalog.sql.views.declared.dumps import altered_by_dropping, inherited_by_altering
+from datalog.sql.views.declared.dumps import NAMES, altered_by_dropping, inherited_by_altering, parts_of
 from datalog.sql.views.declared.statement import Defined, Kind, constrained, skipped
 from datalog.sql.views.source import Problems, Statement
+
+_ENUMERATION = re.compile(rf"create\s+type\s+{NAMES}\s+as\s+enum\b", re.IGNORECASE)
 
 
 class DeclaredTables(Struct):
@@ -28,6 +32,7 @@ class DeclaredTables(Struct):
     catalogue: Catalogue
     given: int
     _parents: list[tuple[str, ...]] = field(default_factory=list)
+    _enumerations: set[str] = field(default_factory=set)
 
     @property
     def every(self) -> tuple[Declaration, ...]:
@@ -43,6 +48,9 @@ class DeclaredTables(Struct):
                 return
         if (change := changing(statement, self.catalogue)) is not None:
             problems.found.append(change)
+            return
+        if (enumeration := _ENUMERATION.match(statement.text)) is not None:
+            self._enumerations.add(parts_of(enumeration[1])[0].casefold())
             return
         problems.found.append(skipped(statement))
         if found.kind is Kind.CHILD:
@@ -79,6 +87,40 @@ class DeclaredTables(Struct):
                     yield _several(parts, key.span)
                 found.append(_references(key, parts, targets))
             self.catalogue.replace(table, replace(table, foreign_keys=tuple(found)))
+        yield from self._leave_out_unread()
+
+    def _leave_out_unread(self) -> Iterator[Diagnostic]:
+        """Leaves out the columns whose types are not modelled, and the keys and foreign keys with one of them."""
+        for table in [*self.catalogue.declarations.values()]:
+            typed = replace(table, columns=tuple(map(self._as_text, table.columns)))
+            read = typed.modelled()
+            self.catalogue.replace(table, read)
+            lost = () if read.key == table.key else table.key or ()
+            for one in read.unread:
+                kind = one.unmodelled
+                if kind is not None and (one.name in lost or kind.hint == UNKNOWN_HINT):
+                    what = f"column `{one.name}` of `{table.name}` is of type `{kind.text}`, and is not read"
+                    label = "so the key is not used" if one.name in lost else "a type that is not known"
+                    yield Diagnostic(
+                        Code.SQL_NOT_READ, what, one.span, label, hint=kind.hint, severity=Severity.WARNING
+                    )
+        unread = {
+            table.name: {one.name for one in table.unread} for table in self.catalogue.declarations.values()
+        }
+        for table in [*self.catalogue.declarations.values()]:
+            keys = table.foreign_keys
+            kept = tuple(key for key in keys if unread.get(key.target, set()).isdisjoint(key.target_columns))
+            if kept != keys:
+                self.catalogue.replace(table, replace(table, foreign_keys=kept))
+
+    def _as_text(self, column: Column) -> Column:
+        """A column of an enumeration as one of texts."""
+        kind = column.unmodelled
+        if kind is None or kind.hint != UNKNOWN_HINT:
+            return column
+        if parts_of(kind.text)[0].casefold() not in self._enumerations:
+            return column
+        return replace(column, type=ColumnType(TypeName.STRING), unmodelled=None)
 
     def _meant(self, parts: tuple[str, ...]) -> Declaration | None:
         """The one table of the texts that a name means."""

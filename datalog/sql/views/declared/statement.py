@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from enum import Enum, unique
 
 from msgspec import Struct, field
@@ -23,7 +24,7 @@ from datalog.model import (
     TypeName,
     Unmodelled,
 )
-from datalog.model.schema import BINARY_COLLATION, BINARY_HINT, OTHER_HINT, PADDED_HINT
+from datalog.model.schema import BINARY_COLLATION, BINARY_HINT, OTHER_HINT, PADDED_HINT, UNKNOWN_HINT
 from datalog.sql.dialect import SPARK
 from datalog.sql.views.declared.dumps import is_setting
 from datalog.sql.views.source import Problems, Statement
@@ -39,23 +40,30 @@ _NAMES: Mapping[exp.DType, TypeName] = {
     exp.DType.DECIMAL: TypeName.DECIMAL,
     exp.DType.TEXT: TypeName.STRING,
     exp.DType.VARCHAR: TypeName.STRING,
+    exp.DType.UUID: TypeName.STRING,
     exp.DType.DATE: TypeName.DATE,
     exp.DType.TIMESTAMP: TypeName.TIMESTAMP,
     exp.DType.TIMESTAMPTZ: TypeName.TIMESTAMP,
     exp.DType.TIMESTAMPLTZ: TypeName.TIMESTAMP,
     exp.DType.TIMESTAMPNTZ: TypeName.TIMESTAMP_NTZ,
 }
+_SERIAL = {"serial": TypeName.INT, "bigserial": TypeName.BIGINT, "smallserial": TypeName.SMALLINT}
 _SIZE = re.compile(r"[0-9]{1,3}")
 _PADDED = (exp.DType.CHAR, exp.DType.NCHAR, exp.DType.BPCHAR)
 _OTHERS = (
     *(exp.DType.BINARY, exp.DType.VARBINARY, exp.DType.BLOB),
     *(exp.DType.ARRAY, exp.DType.MAP, exp.DType.STRUCT, exp.DType.VARIANT, exp.DType.OBJECT, exp.DType.JSON),
     *(exp.DType.TIME, exp.DType.TIMETZ, exp.DType.INTERVAL, exp.DType.GEOGRAPHY, exp.DType.GEOMETRY),
+    *(exp.DType.JSONB, exp.DType.HSTORE, exp.DType.XML, exp.DType.BIT, exp.DType.VECTOR, exp.DType.LIST),
+    *(exp.DType.INET, exp.DType.IPADDRESS, exp.DType.IPPREFIX, exp.DType.INT4RANGE, exp.DType.INT8RANGE),
+    *(exp.DType.NUMRANGE, exp.DType.TSRANGE, exp.DType.TSTZRANGE, exp.DType.DATERANGE, exp.DType.USERDEFINED),
 )
 _WITHOUT_ZONE = re.compile(r"timestamp *(\(\d+\))? +without +time +zone", re.IGNORECASE)
 _COLLATE = re.compile(r"\bcollate\s+[`\"']?(\w+)", re.IGNORECASE)
 
 
+_ALIKE = 0.82
+"""How alike two names are at least, of which one is the other misspelt: `citext` is not `text`."""
 _MOST_SIZES = 2
 """Precision and scale."""
 _DECIMALS = (
@@ -71,7 +79,7 @@ def column_type(tree: exp.DataType) -> ColumnType | None:
     """
     if not isinstance(tree.this, exp.DType):
         return None
-    name = _NAMES.get(tree.this)
+    name = _NAMES.get(tree.this) or _SERIAL.get(_own_name(tree))
     if name is None:
         return None
     if name is not TypeName.DECIMAL:
@@ -85,6 +93,12 @@ def column_type(tree: exp.DataType) -> ColumnType | None:
     )
 
 
+def _own_name(tree: exp.DataType) -> str:
+    """The name of a type that is none of SQL's, in lower case; else nothing."""
+    kind = tree.args.get("kind") if tree.this is exp.DType.USERDEFINED else None
+    return "" if kind is None else str(kind if isinstance(kind, str) else kind.sql()).lower()
+
+
 def unmodelled(tree: exp.DataType, collation: str | None = None) -> Unmodelled | None:
     """A type whose equality or order is not the model's; None for any other.
 
@@ -96,6 +110,8 @@ def unmodelled(tree: exp.DataType, collation: str | None = None) -> Unmodelled |
         return Unmodelled(f"{text} collate {collation.lower()}", BINARY_HINT)
     if tree.this in _PADDED:
         return Unmodelled(text, PADDED_HINT)
+    if own := _own_name(tree):
+        return None if own in _SERIAL else Unmodelled(text, UNKNOWN_HINT)
     if tree.this in _OTHERS or not isinstance(tree.this, exp.DType):
         return Unmodelled(text, OTHER_HINT)
     return None
@@ -160,6 +176,9 @@ def declaration(name: str, schema: exp.Schema, problems: Problems) -> Declaratio
         if isinstance(kind, exp.DataType) and kind.this is exp.DType.DECIMAL and column_type(kind) is None:
             message = f"column `{one.name}` of `{name}` is of type `{kind.sql().lower()}`, which there is not"
             problems.error(Code.UNKNOWN_TYPE, message, one, "no such size", hint=_DECIMALS)
+        if isinstance(kind, exp.DataType) and (meant := _misspelt(_own_name(kind))):
+            message = f"column `{one.name}` of `{name}` is of type `{_own_name(kind)}`, which there is not"
+            problems.error(Code.UNKNOWN_TYPE, message, one, hint=f"did you mean `{meant}`?")
     columns = tuple(
         Column(
             one.name, _type(one), one.name in found.not_null, problems.source.span_of(one), _unmodelled(one)
@@ -168,6 +187,13 @@ def declaration(name: str, schema: exp.Schema, problems: Problems) -> Declaratio
     )
     unique, foreign_keys = tuple(dict.fromkeys(found.unique)), _foreign_keys(found, problems)
     return Declaration(name, columns, found.key, unique, foreign_keys, problems.source.span_of(schema.this))
+
+
+def _misspelt(own: str) -> str | None:
+    """The type that was probably meant by a name that is none."""
+    known = [*(one.value for one in TypeName if one is not TypeName.ANY), *_SERIAL]
+    spelt = [*known, "integer", "numeric", "varchar", "interval", "timestamp_ltz", "binary"]
+    return None if own in _SERIAL else next(iter(get_close_matches(own, spelt, 1, _ALIKE)), None)
 
 
 def constrained(table: Declaration, tree: exp.Alter, problems: Problems) -> Declaration:

@@ -14,11 +14,11 @@ from sqlglot import exp
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import NotToRun, Span, TextQuery, TextRead
-from datalog.model.schema import BINARY_COLLATION, BINARY_HINT
 from datalog.sql.tables import stored_tables
 from datalog.sql.views.catalogue import Catalogue, Named
 from datalog.sql.views.kept.other_dialects import called_in_spark
 from datalog.sql.views.kept.text_allowed import refused_in
+from datalog.sql.views.kept.unread_columns import not_run_for
 from datalog.sql.views.source import SqlText, offsets, statements
 
 _PARTS = frozenset({"this", "db", "catalog", "alias", "joins", "laterals", "pivots"})
@@ -107,7 +107,7 @@ def _query(text: str, catalogue: Catalogue, of: Named | None, within: tuple[Name
     reads.sort(key=lambda read: read.start)
     below = (read.of.refused for read in reads if isinstance(read.of, TextQuery))
     refused_below = next((one for one in below if one is not None), None)
-    refused_here = _of_unequal_texts(tree, catalogue, set())
+    refused_here = not_run_for(tree, catalogue)
     return TextQuery(text, tuple(reads), columns, refused_below or refused_here, _columns_named(tree))
 
 
@@ -169,39 +169,3 @@ def _columns_named(tree: exp.Expr) -> frozenset[str] | None:
         for one in tree.find_all(exp.Identifier)
         if not (isinstance(one.parent, exp.Table | exp.TableAlias) or one.arg_key == "table")
     )
-
-
-def _of_unequal_texts(
-    tree: exp.Expr, catalogue: Catalogue, seen: set[str], hint: str | None = None
-) -> NotToRun | None:
-    """Why a query is not run that uses a column of texts in which equal ones differ; with a hint, of one of that hint.
-
-    Files have the texts of such a column, and not how they are compared. Of stored views a collation is theirs, too;
-    blanks that fill up are their rows'.
-    """
-    for table in stored_tables(tree) if isinstance(tree, exp.Query) else ():
-        views, bases = catalogue.meant(tuple(part.name for part in reversed(table.parts)))
-        for base in bases:
-            for column in base.columns:
-                kind = column.unmodelled
-                if kind is None or not kind.is_text or hint not in (None, kind.hint):
-                    continue
-                names = _columns_named(tree)
-                if names is None or column.name.casefold() in names:
-                    what = f"the column `{column.name}` of `{base.name}`, of type `{kind.text}`"
-                    return NotToRun(f"it uses {what}, in which equal texts differ", kind.hint)
-        for view in views:
-            if (view.stored or hint is not None) and view.name not in seen:
-                seen.add(view.name)
-                if any(_says_collation(one) for one in view.tree.find_all(exp.Collate)):
-                    return NotToRun(
-                        f"it reads `{view.name}`, with a COLLATE by which equal texts differ", BINARY_HINT
-                    )
-                if found := _of_unequal_texts(view.tree, catalogue, seen, BINARY_HINT):
-                    return found
-    return None
-
-
-def _says_collation(node: exp.Collate) -> bool:
-    """Whether a collation is another than that of bytes."""
-    return str(node.expression.name).casefold() != BINARY_COLLATION

@@ -223,7 +223,9 @@ class _Names(Struct, frozen=True):
             self.catalogue.unknown(tree, self.problems)
         if len(views) + len(bases) != 1:
             return None
-        return (bases[0].column_names or None) if bases else self._view(views[0])
+        if views:
+            return self._view(views[0])
+        return (*bases[0].column_names, *(one.name for one in bases[0].unread)) or None
 
     def _view(self, view: Named) -> Columns:
         if view in self.catalogue.reading:

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from datalog.diagnostics import Diagnostic, ProgramError
+from datalog.diagnostics import Code, Diagnostic, ProgramError
 from datalog.model import Declaration
 from datalog.sql.views import SqlText, read_sql
 from selfmaint.api.file.programs import catalog_of
@@ -30,6 +30,10 @@ create table games.part (title bigint, number int, primary key (title, number));
 alter table games.part add foreign key (title) references games.title;
 alter table games.part add constraint later foreign key (number) references games.studio not valid;
 create view games.shown as select id, name from games.studio;
+create type games.mood as enum ('sad', 'ok');
+create table games.review (id uuid primary key, mood games.mood not null default 'ok', said jsonb, tags text[],
+    feelings games.mood[], address inet, about xml, words tsvector, code character(3), place point, pages int4range,
+    paid money, flags bit(3), length interval, face bytea, number serial, title bigint references games.title);
 create schema past;
 create table past.studio (code int primary key, id int not null);
 create table past.visit (id int primary key, studio int not null references past.studio);
@@ -94,7 +98,7 @@ def test_a_dump_declares_keys_and_types(dump: str) -> None:
     assert keys["visit"] == [(("studio",), "past.studio", ("code",))]
     # What is not valid may not hold of rows that were there before.
     assert keys["part"] == [(("title",), "title", ("id",))]
-    assert {one.code.value for one in warnings} == {"DL407"}
+    assert {one.code.value for one in warnings} == {"DL407", "DL409"}
 
 
 def test_keys_that_are_added_later_are_of_tables_that_are_there() -> None:
@@ -189,3 +193,25 @@ def test_what_is_wrong_in_other_statements_is_still_said() -> None:
         read("create table a (x int; \\restrict\n", "select 1 as x")
     with pytest.raises(ProgramError, match="DL401"):
         read("create table a (x int);\nselect x frm a where;", "select 1 as x")
+
+
+def test_columns_of_types_that_spark_does_not_have_are_not_read(dump: str) -> None:
+    tables, warnings = read(dump, "select title, count(*) as n from games.review group by title")
+    review = tables["review"]
+    assert [(one.name, str(one.type)) for one in review.columns] == [
+        ("id", "string"),
+        ("mood", "string"),
+        ("number", "int"),
+        ("title", "bigint"),
+    ]
+    assert review.key == ("id",)
+    assert [key.target for key in review.foreign_keys] == ["title"]
+    unread = ["said", "tags", "feelings", "address", "about", "words", "code", "place", "pages"]
+    assert [one.name for one in review.unread] == [*unread, "paid", "flags", "length", "face"]
+    told = [one.message.split("`")[1] for one in warnings if one.code is Code.SQL_NOT_READ]
+    assert told == ["about", "words", "place", "paid"]
+
+
+def test_a_type_that_is_misspelt_is_an_error() -> None:
+    with pytest.raises(ProgramError, match="type `bigin`, which there is not"):
+        read_sql("create table t (id bigin primary key, x int); create view v as select x from t;")

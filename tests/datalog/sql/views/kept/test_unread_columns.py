@@ -1,0 +1,119 @@
+"""Tables with columns of types that are not modelled: views that do without them are read as if there were none."""
+
+from __future__ import annotations
+
+import pytest
+
+from datalog.model import Declaration, TextQuery
+from datalog.sql.views import SqlViews, read_sql
+
+S = "create table s (id int primary key, t int references t(id), payload string);"
+WITH = f"""create table t (id int primary key, payload json, code char(2), v int not null, a struct<city:string>,
+    unique (code, v)); {S}"""
+WITHOUT = f"create table t (id int primary key, v int not null); {S}"
+
+
+def read(tables: str, query: str) -> SqlViews:
+    return read_sql(f"{tables} create temporary view u as select * from s; create view w as {query};")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select id, v from t where v > 1",
+        "select count(*) as n, v from t group by v",
+        "select s.id, s.payload from s join t on s.t = t.id",
+        "select s.id, x.v from t x join s on s.t = x.id where s.payload like 'a%'",
+        "select s.id from s where exists (select * from t where t.id = s.t)",
+        "select s.id, t.v from s join t using (id)",
+        "with t as (select * from s) select * from t",
+        "with x as (select id, v from t) select * from x",
+        "select * from (select id, v from t) x",
+        "select u.*, t.v from u join t on t.id = u.t",
+        "select v as payload, count(*) as n from t group by v",
+        "select id, v from t union all select id, t from s",
+    ],
+)
+def test_a_view_that_does_without_them_is_read_as_if_there_were_none(query: str) -> None:
+    found, plain = read(WITH, query), read(WITHOUT, query)
+    assert not found.warnings
+    (view,), (same,) = found.views, plain.views
+    assert (view.columns, view.blocks, view.semantics) == (same.columns, same.blocks, same.semantics)
+
+
+@pytest.mark.parametrize(
+    ("query", "listed"),
+    [
+        ("select * except (payload, code, a) from t", "select id, v from t"),
+        ("select x.* except (CODE, a, payload) from t x", "select x.id, x.v from t x"),
+        (
+            "select t.* except (payload, code, a), s.payload from t join s on s.t = t.id",
+            "select t.id, t.v, s.payload from t join s on s.t = t.id",
+        ),
+    ],
+)
+def test_a_star_may_leave_them_out(query: str, listed: str) -> None:
+    (view,), (same,) = read(WITH, query).views, read(WITHOUT, listed).views
+    assert (view.columns, view.blocks) == (same.columns, same.blocks)
+
+
+@pytest.mark.parametrize(
+    ("query", "column"),
+    [
+        ("select id, payload from t", "`payload` of `t`"),
+        ("select T.Payload from t join s on true", "`payload` of `t`"),
+        ("select id, x.`payload` from t as x", "`payload` of `t`"),
+        ("select * from t", "`payload` of `t`"),
+        ("select x.* from t x join s on s.t = x.id", "`payload` of `t`"),
+        ("select * except (payload, code) from t", "`payload` of `t`"),
+        ("select x.* from (select * from t) x", "`payload` of `t`"),
+        ("select id, a.city from t", "`a` of `t`"),
+        ("select t.a.city from t", "`a` of `t`"),
+        ("select id from t where code = 'x'", "`code` of `t`"),
+        ("select id from t order by code limit 3", "`code` of `t`"),
+        (
+            "select s.id from s where exists (select 1 from t where t.id = s.t and payload = 'x')",
+            "`payload` of `t`",
+        ),
+        ("select s.id from s where s.payload in (select payload from t)", "`payload` of `t`"),
+        ("select s.id, t.v from s natural join t", "`payload` of `t`"),
+        ("select s.id, t.v from s join t using (id, payload)", "`payload` of `t`"),
+        ("select x.p from t x (i, p, c, v, a)", "`payload` of `t`"),
+        ("select count(distinct *) as n from t", "`payload` of `t`"),
+        ("select struct(*) as n from t", "`payload` of `t`"),
+        ("select id, row_number() over (partition by code order by id) as n from t", "`code` of `t`"),
+    ],
+)
+def test_one_that_uses_them_is_not_run(query: str, column: str) -> None:
+    found = read(WITH, query)
+    (kept,) = found.opaque
+    refused = kept.query.refused if isinstance(kept.query, TextQuery) else kept.query
+    assert refused is not None
+    assert f"it uses the column {column}, of type" in refused.why
+    assert any(column in reason for reason in kept.reasons) or "over (" in query
+
+
+def test_what_reads_such_a_view_is_not_read_either() -> None:
+    found = read_sql(
+        f"{WITH} create temporary view u as select id, payload from t; create view w as select id from u;"
+    )
+    (kept,) = found.opaque
+    assert isinstance(kept.query, TextQuery)
+    assert kept.query.refused is not None
+
+
+def test_keys_with_them_are_none() -> None:
+    text = """create table b (k binary, n int, v int, primary key (k, n), unique (n));
+        create table c (id int primary key, k binary, n int, foreign key (k, n) references b (k, n),
+            foreign key (n) references b (n)); create view w as select v from b;"""
+    b, c, _ = read_sql(text).declarations
+    assert (b.column_names, b.key, b.unique) == (("n", "v"), None, (("n",),))
+    assert [one.columns for one in c.foreign_keys] == [("n",)]
+    assert [(one.name, one.unmodelled and one.unmodelled.text) for one in b.unread] == [("k", "binary")]
+
+
+def test_a_table_of_nothing_else_is_left_as_it_is() -> None:
+    found = read_sql("create table e (payload json); create view w as select count(*) as n from e;")
+    assert isinstance(found.declarations[0], Declaration)
+    assert found.declarations[0].column_names == ("payload",)
+    assert len(found.opaque) == 1
