@@ -25,7 +25,7 @@ from datalog.diagnostics import Diagnostic
 from datalog.model import Declaration, ForeignKey
 from datalog.sql.views import SqlText, SqlViews, column_of_text, read_sql
 from datalog.sql.views.written_out.as_written import in_backticks
-from selfmaint.api.file.dbt_remarks import SPARK, remarks
+from selfmaint.api.file.dbt_remarks import SPARK, more_than_sql, remarks
 from selfmaint.api.file.programs import TextsAt, catalog_of_sql, texts_at
 from selfmaint.api.file.toml_tables import read_text
 from selfmaint.errors import Code, InputError, input_error
@@ -36,7 +36,6 @@ _Node: TypeAlias = Mapping[str, Any]
 
 _STORED = frozenset({"table", "incremental", "materialized_view", "materializedview", "streaming_table"})
 _UNFOLDED = frozenset({"view", "ephemeral"})
-_OWN_SQL = "is_incremental"
 _MOST_FOUND = 20
 
 
@@ -196,10 +195,8 @@ class _Project(Struct, dict=True):
                 f"the model `{name}` of the dbt manifest `{self.path}` has no compiled SQL",
                 hint="run `dbt compile`, and name the `target/manifest.json` that it writes",
             )
-        sql, reason = sql if self.adapter in SPARK else in_backticks(sql, self.adapter), None
-        if _OWN_SQL in str(node.get("raw_code") or node.get("raw_sql") or ""):
-            reason = "the model's SQL differs between a first and a later run (`is_incremental`)"
-        text = SqlText(sql, f"{self.path} ({name})", _parts(node), name, reason)
+        sql = sql if self.adapter in SPARK else in_backticks(sql, self.adapter)
+        text = SqlText(sql, f"{self.path} ({name})", _parts(node), name, more_than_sql(node))
         found = texts_at([text], self.moment)
         self._dated.append(found)
         return found.texts[0]

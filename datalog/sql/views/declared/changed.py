@@ -1,6 +1,7 @@
 """Statements that change what others define, or what SQL means: to pass them over would be to read something else.
 
     CREATE VIEW v AS SELECT a FROM t;  ALTER VIEW v AS SELECT b FROM t        SET spark.sql.ansi.enabled = false
+    CREATE TABLE d AS SELECT a FROM t;  INSERT INTO d SELECT b FROM u
     CREATE TEMPORARY FUNCTION upper(s STRING) RETURNS STRING RETURN s
 
 They are errors.
@@ -15,6 +16,7 @@ from datalog.sql.views.catalogue import Catalogue
 from datalog.sql.views.declared.dumps import NAMES, parts_of
 from datalog.sql.views.kept.text_allowed import TEXT_FUNCTIONS
 from datalog.sql.views.source import Statement
+from datalog.sql.views.written_out.as_written import without_comments
 from datalog.sql_settings import SQL_SETTINGS, TIME_ZONE, UTC
 
 _KEYS = "constraint|primary|unique|foreign|check|key|index|generated|partition"
@@ -29,6 +31,15 @@ _DROPPED = re.compile(rf"drop\s+(?:table|view)\s+(?:if\s+exists\s+)?{NAMES}", re
 _FUNCTION = re.compile(
     rf"create\s+(?:or\s+replace\s+)?(?:temp(?:orary)?\s+)?function\s+(?:if\s+not\s+exists\s+)?{NAMES}",
     re.IGNORECASE,
+)
+_TABLE = rf"(?:table\s+)?(?:if\s+exists\s+)?(?:only\s+)?{NAMES}"
+_WRITTEN = re.compile(
+    rf"(?:insert\s+(?:ignore\s+)?(?:into|overwrite)|merge\s+into|update|delete\s+from|truncate|copy\s+into)\s+{_TABLE}"
+    rf"|load\s+data\b.*?\binto\s+{_TABLE}|(?:with|from)\b.*?\binsert\s+(?:into|overwrite)\s+{_TABLE}",
+    re.IGNORECASE | re.DOTALL,
+)
+_FILLED = re.compile(
+    r"(?:insert|with|from)\b.*\b(?:select|from|\S+\s+table\s+[\w.`]+$)|merge\b", re.IGNORECASE | re.DOTALL
 )
 _SET = re.compile(r"set\s+(?:(time\s+zone)\s|([\w.]+)\s*=)\s*(.+)", re.IGNORECASE | re.DOTALL)
 _MEANT = {name.casefold(): (name, value) for name, value in {**SQL_SETTINGS, TIME_ZONE: UTC[0]}.items()}
@@ -68,6 +79,37 @@ def changing(statement: Statement, catalogue: Catalogue) -> Diagnostic | None:
         "it cannot be passed over",
         hint="write the CREATE statement as it is to be, and leave this one out",
     )
+
+
+def writes(statement: Statement) -> bool:
+    """Whether a statement writes rows of a table."""
+    return _WRITTEN.match(_plain(statement)) is not None
+
+
+def writing(statement: Statement, catalogue: Catalogue) -> Diagnostic | None:
+    """The error of one that writes rows of what is a view, or fills a table by a query; None of others.
+
+    The catalogue has all that is defined, also behind the statement, whose place among several texts says nothing.
+    """
+    text = _plain(statement)
+    found = _WRITTEN.match(text)
+    written = next(name for name in (found.groups() if found else ()) if name)
+    views, bases = catalogue.meant(parts_of(written))
+    word = text.split(maxsplit=1)[0].lower()
+    if views:
+        what = f"a statement `{word}` writes rows of `{parts_of(written)[0]}`, which a query defines"
+        hint = "define all its rows by one query, for example with UNION ALL, and leave the statement out"
+    elif bases and _FILLED.match(text):
+        what = f"a statement `{word}` fills `{parts_of(written)[0]}` by a query: it is no base table then"
+        hint = "define it by `CREATE TABLE .. AS SELECT`; leave the statement out if the table's own changes are given"
+    else:
+        return None
+    return Diagnostic(Code.SQL_SKIPPED, what, statement.span, "it cannot be passed over", hint=hint)
+
+
+def _plain(statement: Statement) -> str:
+    """A statement's text without comments, its names written together."""
+    return re.sub(r" ?\. ?", ".", without_comments(statement.text))
 
 
 def _set(text: str) -> tuple[str, str, str] | None:

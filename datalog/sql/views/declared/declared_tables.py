@@ -14,7 +14,7 @@ from datalog.model import Column, ColumnType, Declaration, ForeignKey, Span, Typ
 from datalog.model.schema import UNKNOWN_HINT
 from datalog.sql.dialect import SPARK
 from datalog.sql.views.catalogue import Catalogue
-from datalog.sql.views.declared.changed import changing
+from datalog.sql.views.declared.changed import changing, writes, writing
 from datalog.sql.views.declared.dumps import NAMES, altered_by_dropping, inherited_by_altering, parts_of
 from datalog.sql.views.declared.statement import Defined, Kind, constrained, skipped
 from datalog.sql.views.source import Problems, Statement
@@ -33,6 +33,7 @@ class DeclaredTables(Struct):
     given: int
     _parents: list[tuple[str, ...]] = field(default_factory=list)
     _enumerations: set[str] = field(default_factory=set)
+    _writing: list[Statement] = field(default_factory=list)
 
     @property
     def every(self) -> tuple[Declaration, ...]:
@@ -51,6 +52,9 @@ class DeclaredTables(Struct):
             return
         if (enumeration := _ENUMERATION.match(statement.text)) is not None:
             self._enumerations.add(parts_of(enumeration[1])[0].casefold())
+            return
+        if writes(statement):
+            self._writing.append(statement)
             return
         problems.found.append(skipped(statement))
         if found.kind is Kind.CHILD:
@@ -88,6 +92,7 @@ class DeclaredTables(Struct):
                 found.append(_references(key, parts, targets))
             self.catalogue.replace(table, replace(table, foreign_keys=tuple(found)))
         yield from self._leave_out_unread()
+        yield from (writing(one, self.catalogue) or skipped(one) for one in self._writing)
 
     def _leave_out_unread(self) -> Iterator[Diagnostic]:
         """Leaves out the columns whose types are not modelled, and the keys and foreign keys with one of them."""

@@ -13,6 +13,7 @@ from datalog.model import OpaqueView, Row, Semantics, ViewDefinition
 from datalog.syntax import show
 from selfmaint.api.check import check
 from selfmaint.api.file.dbt_manifest import read_dbt_manifest
+from selfmaint.api.file.dbt_remarks import more_than_sql
 from selfmaint.api.file.programs import catalog_of, is_sql
 from selfmaint.api.file.warehouse_file import read_warehouse_file
 from selfmaint.api.update import Update
@@ -383,3 +384,18 @@ def test_wrong_sql_in_a_manifest_names_the_model(tmp_path: Path) -> None:
     (found,) = (d for d in caught.value.diagnostics if d.severity is Severity.ERROR)
     assert found.span is not None
     assert found.span.source.endswith("manifest.json (mart.orders)")
+
+
+@pytest.mark.parametrize(
+    ("hooks", "writes"),
+    [
+        ([{"sql": "\n delete from {{ this }} where id < 0", "transaction": True}], True),
+        (["grant select on {{ this }} to role x", "MERGE INTO {{ this }} using x on true"], True),
+        ("insert into {{ this }} select 1", True),
+        ([{"sql": "optimize {{ this }}"}, "analyze table {{ this }} compute statistics"], False),
+        ([], False),
+    ],
+)
+def test_a_model_whose_hooks_write_rows_is_not_what_its_sql_says(hooks: Any, writes: bool) -> None:
+    node = model("a", "select 1 as x", config={"materialized": "table", "post-hook": hooks})
+    assert (more_than_sql(node) is not None) == writes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from datalog.diagnostics import Code, ProgramError, Severity
-from datalog.sql.views import read_sql
+from datalog.sql.views import SqlText, read_sql
 
 BEGUN = "create table s.t (id bigint primary key, a int, b int); create view v as select id, a from s.t;"
 
@@ -34,6 +34,19 @@ BEGUN = "create table s.t (id bigint primary key, a int, b int); create view v a
         "set spark.sql.session.timeZone = +09:00",
         "create or replace temporary function Upper(x string) returns string return lower(x)",
         "create function s.`sum` as 'com.example.Sum'",
+        "insert into v values (1, 2)",
+        "INSERT OVERWRITE TABLE v SELECT 1, 2",
+        "insert /* more */ into v by name select 1 as id",
+        "with x as (select 1 as a, 2 as b) insert into v select * from x",
+        "from s.t insert into v select id, b",
+        "delete from v where id = 1",
+        "update v set a = 1",
+        "merge into v using s.t on v.id = t.id when matched then delete",
+        "truncate table v",
+        "copy into v from '/files'",
+        "load data inpath '/files' into table v",
+        "insert into s.t select id, a, b from other",
+        "merge into t using other on t.id = other.id when not matched then insert *",
     ],
 )
 def test_it_is_an_error(statement: str) -> None:
@@ -62,6 +75,9 @@ def test_it_is_an_error(statement: str) -> None:
         "use other",
         "create function area(x int) returns int return x * x",
         "insert into t values (1, 2, 3)",
+        "insert into other select id from v",
+        "delete from t where id = 1",
+        "copy t from stdin",
     ],
 )
 def test_what_changes_nothing_is_passed_over(statement: str) -> None:
@@ -79,3 +95,12 @@ def test_columns_of_partitions_are_columns() -> None:
         "create table t (id bigint, day date) using delta partitioned by (day, bucket(3, id)); select * from t"
     )
     assert again.declarations[0].column_names == ("id", "day")
+
+
+def test_a_view_that_is_written_to_may_be_defined_in_another_text() -> None:
+    texts = [
+        SqlText("insert into d select 2 as x", "a.sql"),
+        SqlText("create table d as select 1 as x", "d.sql"),
+    ]
+    with pytest.raises(ProgramError, match="a statement `insert` writes rows of `d`, which a query defines"):
+        read_sql(texts)
