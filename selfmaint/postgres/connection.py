@@ -42,9 +42,11 @@ _BEGIN = """
 """
 EXACT_TEXT = """
     SELECT set_config('DateStyle', 'ISO, YMD', false), set_config('TimeZone', 'UTC', false),
-        set_config('extra_float_digits', '3', false), set_config('bytea_output', 'hex', false)
+        set_config('extra_float_digits', '3', false), set_config('bytea_output', 'hex', false),
+        set_config('row_security', 'off', false)
 """
-"""Values come as texts that are exact, and understood, whatever the database's own settings are."""
+"""Values come as texts that are exact, and understood, whatever the database's own settings are; and all rows come, or
+an error: a policy that hides some from the user would make them look deleted."""
 _PASSING_STATES = re.compile(r"08|40|53300|57P0[123]")
 """A lost connection, a conflict on a standby, too many connections, a server that stops or starts."""
 _PASSING_WORDS = re.compile(
@@ -182,6 +184,10 @@ def source_error(failure: psycopg.Error, url: str, doing: str) -> SourceError:
             code, hint = Code.COLUMNS_DIFFER, "compare the declaration with the table"
         case NoAnswerError() | errors.QueryCanceled() | errors.ConnectionTimeout():
             hint = "see whether the server is halted or busy; `timeout_s` in the source's section gives it more time"
+        case errors.InsufficientPrivilege() if "row-level security" in str(failure):
+            hint = (
+                "a policy hides rows of the table from the user: grant BYPASSRLS, or read a view of all rows"
+            )
         case errors.InsufficientPrivilege():
             hint = "the user needs the right to SELECT from the table"
         case errors.UndefinedObject() | errors.ObjectNotInPrerequisiteState():

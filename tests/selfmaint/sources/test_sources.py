@@ -359,6 +359,31 @@ def test_columns_and_types_are_checked_before_anything_is_read(
         assert [str(kind) for kind in found.types] == ["string", "decimal(38,18)", "decimal(30,5)"]
 
 
+def test_rows_that_a_policy_hides_are_an_error_and_not_missing(
+    engine: Any, postgres: str, database: Database
+) -> None:
+    database.execute("CREATE TABLE secret (i bigint, owner text)")
+    database.execute("INSERT INTO secret VALUES (1, 'reader'), (2, 'other')")
+    database.execute("DROP ROLE IF EXISTS reader")
+    database.execute("CREATE ROLE reader LOGIN")
+    database.execute("ALTER TABLE secret ENABLE ROW LEVEL SECURITY")
+    database.execute("CREATE POLICY own ON secret USING (owner = current_user)")
+    database.execute("CREATE VIEW all_secrets AS SELECT * FROM secret")
+    database.execute("GRANT SELECT ON secret, all_secrets TO reader")
+    url = psycopg.conninfo.make_conninfo(postgres, user="reader")
+    expected = declared(("i",), (ColumnType(TypeName.BIGINT),))
+    try:
+        source = connected(engine, url, item=("secret", expected))
+        with closing(source), pytest.raises(SourceError, match="row-level security") as refused:
+            source.read("item", [], None)
+        assert "BYPASSRLS" in (refused.value.diagnostics[0].hint or "")
+        with closing(connected(engine, url, item=("all_secrets", expected))) as source:
+            assert source.read("item", [], None)[1].rows_read == 2
+    finally:
+        database.execute("DROP OWNED BY reader")
+        database.execute("DROP ROLE reader")
+
+
 def test_uuids_and_enumerations_are_read_as_their_texts(
     engine: Any, postgres: str, database: Database
 ) -> None:
