@@ -77,6 +77,12 @@ class Catalogue(Struct):
         mine = next(parts for parts, one in self.declarations.items() if one is old)
         self.declarations[mine] = new
 
+    def forget(self, table: Declaration) -> None:
+        """Takes away a base relation: its rows are those of another one, under whose name they change."""
+        mine = next(parts for parts, one in self.declarations.items() if one is table)
+        del self.declarations[mine]
+        self._bases[mine[0]].remove(mine)
+
     def declared(self, name: str) -> Declaration | None:
         """A base relation by the name that programs have for it."""
         return next((one for one in self.declarations.values() if one.name == name), None)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 from sqlglot import exp
@@ -21,7 +21,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from datalog.diagnostics import Code, ContextSpan, Diagnostic, Severity
 from datalog.model import Span
 from datalog.sql.dialect import OTHER_TABLES, SPARK, SparkSql
-from datalog.sql.views.declared.dumps import adds_no_keys, with_types_of_spark, without_client_lines
+from datalog.sql.views.declared.dumps import adds_no_keys, columns_alone, of_tables, with_types_of_spark
 from datalog.sql.views.limits import (
     DEEPEST_BRACKETS,
     DEEPEST_TREE,
@@ -50,6 +50,7 @@ _HINTS = {
 _BEHIND_NO_COMMA = frozenset(
     {TokenType.COMMA, TokenType.R_PAREN, TokenType.FROM, TokenType.WHERE, TokenType.SEMICOLON}
 )
+_Trees: TypeAlias = list[exp.Expr | None]
 _EXPECTED = re.compile(r"Expect(?:ed|ing) (\S+)$")
 
 
@@ -122,7 +123,7 @@ def statements(
     if len(source.text) > MOST_CHARACTERS:
         problems.append(_too_long(source, source.span(0, 1), len(source.text), "characters", MOST_CHARACTERS))
         return
-    text = without_client_lines(source.text)
+    text = of_tables(source.text)
     try:
         tokens = SPARK.tokenize(text)
     except TokenError:
@@ -159,23 +160,20 @@ def statements(
             yield Statement(tree, source.text[start:end], source, source.span(start, end))
 
 
-def _trees(source: SqlText, text: str, chunk: list[Token]) -> list[exp.Expr | None] | Diagnostic:
+def _trees(source: SqlText, text: str, chunk: list[Token]) -> _Trees | Diagnostic:
     """A statement's trees, or why it cannot be parsed."""
-    trees = _read_as(SPARK, source, text, chunk)
-    if isinstance(trees, Diagnostic) and [one.text.lower() for one in chunk[:2]] == ["create", "table"]:
-        other = _read_as(OTHER_TABLES, source, text, chunk)
-        return trees if isinstance(other, Diagnostic) else other
-    return trees
+    first = _read_as(SPARK, source, text, chunk)
+    if not isinstance(first, Diagnostic) or [one.text.lower() for one in chunk[:2]] != ["create", "table"]:
+        return first
+    other = _read_as(OTHER_TABLES, source, text, columns_alone(chunk))
+    return first if isinstance(other, Diagnostic) else other
 
 
-def _read_as(
-    dialect: SparkSql, source: SqlText, text: str, chunk: list[Token]
-) -> list[exp.Expr | None] | Diagnostic:
+def _read_as(dialect: SparkSql, source: SqlText, text: str, chunk: list[Token]) -> _Trees | Diagnostic:
     try:
         with _silent():
             trees = dialect.parser().parse(chunk, text)
-            query = _behind_as(chunk)
-            if trees and isinstance(trees[0], exp.Command) and query:
+            if trees and isinstance(trees[0], exp.Command) and (query := _behind_as(chunk)):
                 # The parser gives up on a whole CREATE where its query is wrong: ask the query.
                 SPARK.parser().parse(query, text)
     except ParseError as error:

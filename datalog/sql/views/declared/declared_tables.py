@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, field
@@ -10,16 +9,20 @@ from sqlglot import exp
 
 from datalog.copies import replace
 from datalog.diagnostics import Code, Diagnostic, Severity
-from datalog.model import Column, ColumnType, Declaration, ForeignKey, Span, TypeName
+from datalog.model import ANY, Column, Declaration, ForeignKey, Span
 from datalog.model.schema import UNKNOWN_HINT
 from datalog.sql.dialect import SPARK
 from datalog.sql.views.catalogue import Catalogue
 from datalog.sql.views.declared.changed import changing, writes, writing
-from datalog.sql.views.declared.dumps import NAMES, altered_by_dropping, inherited_by_altering, parts_of
-from datalog.sql.views.declared.statement import Defined, Kind, constrained, skipped
+from datalog.sql.views.declared.dumps import (
+    altered_by_dropping,
+    attached,
+    inherited_by_altering,
+    named_type,
+    parts_of,
+)
+from datalog.sql.views.declared.statement import Defined, Kind, column_of_text, constrained, skipped
 from datalog.sql.views.source import Problems, Statement
-
-_ENUMERATION = re.compile(rf"create\s+type\s+{NAMES}\s+as\s+enum\b", re.IGNORECASE)
 
 
 class DeclaredTables(Struct):
@@ -32,7 +35,8 @@ class DeclaredTables(Struct):
     catalogue: Catalogue
     given: int
     _parents: list[tuple[str, ...]] = field(default_factory=list)
-    _enumerations: set[str] = field(default_factory=set)
+    _types: dict[str, str] = field(default_factory=dict)
+    _partitions: list[tuple[str, ...]] = field(default_factory=list)
     _writing: list[Statement] = field(default_factory=list)
 
     @property
@@ -50,8 +54,11 @@ class DeclaredTables(Struct):
         if (change := changing(statement, self.catalogue)) is not None:
             problems.found.append(change)
             return
-        if (enumeration := _ENUMERATION.match(statement.text)) is not None:
-            self._enumerations.add(parts_of(enumeration[1])[0].casefold())
+        if (made := named_type(statement.text)) is not None:
+            self._types[made[0]] = made[1]
+            return
+        if partition := attached(statement.text):
+            self._partitions.append(partition)
             return
         if writes(statement):
             self._writing.append(statement)
@@ -91,13 +98,16 @@ class DeclaredTables(Struct):
                     yield _several(parts, key.span)
                 found.append(_references(key, parts, targets))
             self.catalogue.replace(table, replace(table, foreign_keys=tuple(found)))
+        for parts in self._partitions:
+            for table in self.catalogue.bases(parts):
+                self.catalogue.forget(table)
         yield from self._leave_out_unread()
         yield from (writing(one, self.catalogue) or skipped(one) for one in self._writing)
 
     def _leave_out_unread(self) -> Iterator[Diagnostic]:
         """Leaves out the columns whose types are not modelled, and the keys and foreign keys with one of them."""
         for table in [*self.catalogue.declarations.values()]:
-            typed = replace(table, columns=tuple(map(self._as_text, table.columns)))
+            typed = replace(table, columns=tuple(map(self._of_named_type, table.columns)))
             read = typed.modelled()
             self.catalogue.replace(table, read)
             lost = () if read.key == table.key else table.key or ()
@@ -118,14 +128,17 @@ class DeclaredTables(Struct):
             if kept != keys:
                 self.catalogue.replace(table, replace(table, foreign_keys=kept))
 
-    def _as_text(self, column: Column) -> Column:
-        """A column of an enumeration as one of texts."""
+    def _of_named_type(self, column: Column) -> Column:
+        """A column of an enumeration as one of texts, and of a domain as of the type that it is made of."""
         kind = column.unmodelled
         if kind is None or kind.hint != UNKNOWN_HINT:
             return column
-        if parts_of(kind.text)[0].casefold() not in self._enumerations:
-            return column
-        return replace(column, type=ColumnType(TypeName.STRING), unmodelled=None)
+        types, text = dict(self._types), kind.text
+        while made := types.pop(parts_of(text)[0].casefold(), None):
+            text = made
+        plain = column_of_text(column.name, text)
+        is_known = plain.unmodelled is not None or plain.type != ANY
+        return replace(column, type=plain.type, unmodelled=plain.unmodelled) if is_known else column
 
     def _meant(self, parts: tuple[str, ...]) -> Declaration | None:
         """The one table of the texts that a name means."""

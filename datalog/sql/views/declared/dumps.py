@@ -7,23 +7,122 @@ from collections.abc import Sequence
 
 from sqlglot.tokenizer_core import Token, TokenType
 
+_DUMP = re.compile(r"^-- PostgreSQL database (?:cluster )?dump$", re.MULTILINE)
+_SECTION = re.compile(r"^-- (?:Data for )?Name: [^\n]*; Type: ([A-Z ]+); Schema: [^\n]*$", re.MULTILINE)
+_OF_TABLES = frozenset({"TABLE", "TABLE ATTACH", "CONSTRAINT", "FK CONSTRAINT", "TYPE", "DOMAIN"})
+_OWNED = re.compile(r"^(?:ALTER [A-Z ]+ [^\n;]+ OWNER TO|SET) [^\n]+;$", re.MULTILINE)
+_SHOWN = re.compile(r"[^\n]")
+_NO_COLUMN = ("check", "exclude", "like")
+_VALUES = ("default", "generated", "check", "storage", "compression", "comment", "auto_increment", "on")
+_PROMISES = ("not", "primary", "unique", "references", "constraint", "collate")
 _CLIENT = re.compile(r"^\\(?:un)?restrict [A-Za-z0-9]+$", re.MULTILINE)
 _SETTING = re.compile(r"select\s+pg_catalog\s*\.\s*set_config\b", re.IGNORECASE)
 _NAME = r"(?:\w+|`[^`]+`|\"[^\"]+\")"
 NAMES = rf"({_NAME}(?:\.{_NAME})*)"
+_DOMAIN = re.compile(
+    rf"create\s+domain\s+{NAMES}\s+as\s+(.+?)(?:\s+(?:constraint|check|not\s+null|null|default|collate)\b.*)?$",
+    re.IGNORECASE | re.DOTALL,
+)
+_ENUMERATION = re.compile(rf"create\s+type\s+{NAMES}\s+as\s+enum\b", re.IGNORECASE)
+_ATTACHES = re.compile(
+    rf"alter\s+table\s+(?:only\s+)?{NAMES}\s+attach\s+partition\s+{NAMES}\s", re.IGNORECASE
+)
 _ALTERS = rf"alter\s+table\s+(?:if\s+exists\s+)?(?:only\s+)?{NAMES}\s"
 _DROPS = re.compile(rf"{_ALTERS}.*\bdrop\s+(?!default\b|identity\b|expression\b)", re.IGNORECASE | re.DOTALL)
 _INHERITS = re.compile(rf"{_ALTERS}+inherit\s+{NAMES}", re.IGNORECASE)
 _WITHOUT_ZONE = ("without", "time", "zone")
 
 
-def without_client_lines(text: str) -> str:
-    r"""A text with blanks for the lines that are for PostgreSQL's own client.
+def of_tables(text: str) -> str:
+    r"""A dump with blanks for all that defines no table and no type: views, functions, rows, rights; other texts whole.
 
-    >>> without_client_lines("\\restrict x1\nselect 1")
+    What is in it of views is the database's own, and may use all of its SQL. Lines are for PostgreSQL's own client.
+
+    >>> of_tables("\\restrict x1\nselect 1")
     '            \nselect 1'
     """
-    return _CLIENT.sub(lambda line: " " * len(line[0]), text)
+    text = _CLIENT.sub(lambda line: " " * len(line[0]), text)
+    if _DUMP.search(text) is None:
+        return text
+    heads = [*_SECTION.finditer(text)]
+    ends = [*(one.start() for one in heads[1:]), len(text)]
+    pieces = [_SHOWN.sub(" ", text[: heads[0].start() if heads else len(text)])]
+    for head, end in zip(heads, ends, strict=False):
+        piece = text[head.start() : end]
+        kept = head[1] in _OF_TABLES
+        pieces.append(_OWNED.sub(_blank, piece) if kept else _SHOWN.sub(" ", piece))
+    return "".join(pieces)
+
+
+def _blank(found: re.Match[str]) -> str:
+    return _SHOWN.sub(" ", found[0])
+
+
+def named_type(text: str) -> tuple[str, str] | None:
+    """The name that a statement gives a type, in lower case without its schema, and the type; None of others.
+
+    >>> named_type("create type s.mood as enum ('sad')"), named_type("create domain s.Code as text not null")
+    (('mood', 'string'), ('code', 'text'))
+    """
+    found = _ENUMERATION.match(text) or _DOMAIN.match(text)
+    if found is None:
+        return None
+    return parts_of(found[1])[0].casefold(), "string" if found.re is _ENUMERATION else found[2].strip()
+
+
+def attached(text: str) -> tuple[str, ...]:
+    """The parts of the name of a table that a statement makes a partition of another one.
+
+    >>> attached("alter table only a.t attach partition a.t_1 for values in (1)")
+    ('t_1', 'a')
+    """
+    found = _ATTACHES.match(text)
+    return () if found is None else parts_of(found[2])
+
+
+def columns_alone(chunk: list[Token]) -> list[Token]:
+    """A CREATE TABLE without what says nothing of types and keys: values, checks, what only its own database reads."""
+    depth, item = 0, list[Token]()
+    found, items = list[Token](), list[list[Token]]()
+    for position, token in enumerate(chunk):
+        opens, closes = token.token_type is TokenType.L_PAREN, token.token_type is TokenType.R_PAREN
+        if depth == 0:
+            found.append(token)
+            depth += opens
+        elif depth == 1 and (closes or token.token_type is TokenType.COMMA):
+            items.append([*_column_alone(item), token])
+            item = []
+            if closes:
+                kept = [one for one in items[:-1] if len(one) > 1] + items[-1:]
+                if len(kept) > 1 and len(kept[-1]) == 1:
+                    kept[-2:] = [[*kept[-2][:-1], token]]
+                return [*found, *(one for part in kept for one in part), *chunk[position + 1 :]]
+        else:
+            item.append(token)
+            depth += opens - closes
+    return chunk
+
+
+def _column_alone(item: list[Token]) -> list[Token]:
+    words = [token.text.lower() for token in item]
+    if words[:1] == ["constraint"]:
+        words = words[2:]
+    if words[:1] and words[0] in _NO_COLUMN:
+        return []
+    found, depth, skips = list[Token](), 0, False
+    for position, token in enumerate(item):
+        word = token.text.lower()
+        if depth == 0 and position > 1:
+            if word in _VALUES and item[position - 1].text.lower() not in ("delete", "update", "references"):
+                skips = True
+            elif word in _PROMISES and not (skips and item[position - 1].text.lower() in _VALUES):
+                skips = False
+            elif word == "varying" and item[position - 1].text.lower() == "bit":
+                continue
+        depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
+        if not skips:
+            found.append(token)
+    return found
 
 
 def is_setting(text: str) -> bool:
@@ -32,7 +131,9 @@ def is_setting(text: str) -> bool:
 
 
 def adds_no_keys(chunk: Sequence[Token]) -> bool:
-    """Whether a statement alters something without adding constraints, in whatever dialect: owners, defaults."""
+    """Whether a statement alters something without adding constraints, or makes a domain, in whatever dialect."""
+    if [token.text.lower() for token in chunk[:2]] == ["create", "domain"]:
+        return True
     return chunk[0].token_type is TokenType.ALTER and all(
         token.token_type is not TokenType.CONSTRAINT for token in chunk
     )
