@@ -62,7 +62,8 @@ def parquet(database: Database, files: Sequence[Path], name: str) -> Relation:
         columns = _columns(database, files[0])
         layout = _layout(database, files, columns, types)
     except (duckdb.Error, OSError, ValueError) as failure:
-        message = f"`{name}`: `{files[0]}` cannot be read as Parquet: {first_line(failure)}"
+        file = next((one for one in files if not _is_parquet(one)), files[0])
+        message = f"`{name}`: `{file}` cannot be read as Parquet: {first_line(failure)}"
         hint = "if it is of another format, name it by that: `.csv`, `.jsonl`"
         raise input_error(Code.COLUMNS_DIFFER, message, hint) from failure
     read_as = [
@@ -74,6 +75,17 @@ def parquet(database: Database, files: Sequence[Path], name: str) -> Relation:
     query = sql.values_of(raw.name, names, read_as, nanoseconds=fine)
     found = database.view(query, read_as, [raw], layout)
     return Relation(found, tuple(column for column, _, _ in columns))
+
+
+def _is_parquet(file: Path) -> bool:
+    """Whether a file can be read as Parquet."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - see above
+
+    try:
+        pq.read_schema(file)
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _require_all_alike(files: Sequence[Path], name: str) -> None:
