@@ -67,10 +67,12 @@ def key_batches(keys: Rows, columns: Sequence[PostgresColumn]) -> Iterator[list[
 
 
 def _is_held(value: object, is_known: bool, column: PostgresColumn) -> bool:
-    """Whether a column may hold a value: of its family, no text with a NUL, a UUID as the server writes it."""
+    """Whether a column may hold a value: of its family, and as a text one that the server has."""
     if not isinstance(value, str) or column.stored.family != "string":
         return value is None or is_known
-    return is_known and "\0" not in value and (column.kind != "uuid" or _UUID.fullmatch(value) is not None)
+    if column.kind == "uuid":  # it takes other forms, too, and writes this one
+        return is_known and _UUID.fullmatch(value) is not None
+    return is_known and "\0" not in value and not (column.kind == "bpchar" and value.endswith(" "))
 
 
 def _sent(value: object, column: PostgresColumn) -> object:

@@ -43,6 +43,7 @@ _TYPES = {
     "timestamptz": (TypeName.TIMESTAMP, sql.SQL("timestamptz")),
     "uuid": (TypeName.STRING, sql.SQL("uuid")),
     "enum": (TypeName.STRING, sql.SQL("text")),
+    "bpchar": (TypeName.STRING, sql.SQL("bpchar")),
 }
 _AS_TEXT = ("uuid", "enum")
 """Types of which the text is read that the server has for each value."""
@@ -182,8 +183,14 @@ def arrow_batch(rows: Sequence[Sequence[object]], columns: Sequence[PostgresColu
     """
     arrays = []
     for position, column in enumerate(columns):
+        values = [row[position] for row in rows]
+        if column.kind == "bpchar" and any(str(value).endswith(" ") for value in values):
+            message = (
+                f"column `{column.name}` has the type `char(n)`, and values that are filled up with blanks"
+            )
+            hint = f"read a view of the table that has `{column.name}::text`, without the blanks"
+            raise input_error(Code.COLUMNS_DIFFER, message, hint)
         try:
-            values = [row[position] for row in rows]
             if (
                 column.stored.name is TypeName.FLOAT
             ):  # its text is the shortest one, not that of the double it is

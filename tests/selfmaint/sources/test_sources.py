@@ -384,6 +384,24 @@ def test_rows_that_a_policy_hides_are_an_error_and_not_missing(
         database.execute("DROP ROLE reader")
 
 
+def test_texts_of_a_width_are_read_where_none_is_filled_up(
+    engine: Any, postgres: str, database: Database
+) -> None:
+    """Blanks that fill up are told from none by no comparison there, and by every one here."""
+    database.execute("CREATE TABLE country (code char(2) PRIMARY KEY, flag char(1))")
+    database.execute("INSERT INTO country VALUES ('US', 'Y'), ('FR', NULL)")
+    text = ColumnType(TypeName.STRING)
+    expected = declared(("code", "flag"), (text, text))
+    with closing(connected(engine, postgres, item=("country", expected))) as source:
+        keys = engine.load([("US",), ("FR  ",), ("X",)], ["k"], [text])
+        rows, _ = source.read("item", ["code"], keys)
+        assert engine.sample(rows, 9) == [("US", "Y")]
+    database.execute("INSERT INTO country VALUES ('X', 'N')")
+    source = connected(engine, postgres, item=("country", expected))
+    with closing(source), pytest.raises(SourceError, match="filled up with blanks"):
+        source.read("item", [], None)
+
+
 def test_uuids_and_enumerations_are_read_as_their_texts(
     engine: Any, postgres: str, database: Database
 ) -> None:
