@@ -113,11 +113,18 @@ def update_from(
 
 
 def _net(platform: Platform[D], columns: Mapping[str, Columns], update: Update[D]) -> Update[D]:
-    """The update without what leaves rows as they were: that changes columns alone that are not read."""
+    """The update where rows of which columns alone change that are not read do not change.
+
+    What is said to be gone and there again was there if the update is effective; else it may be new, and is there.
+    """
     inserted, deleted = {**update.inserted}, {**update.deleted}
     for name in inserted.keys() & deleted.keys():
-        if columns[name].unread:
+        if not columns[name].unread:
+            continue
+        if update.effective:
             inserted[name], deleted[name] = platform.engine.beyond(inserted[name], deleted[name])
+        elif not columns[name].twins:
+            deleted[name] = platform.engine.minus(deleted[name], inserted[name])
     return replace(update, inserted=inserted, deleted=deleted)
 
 

@@ -146,3 +146,18 @@ def test_other_columns_are_refused_as_before() -> None:
         frame = rows([3], [5], [None]).append_column("w", pa.array([1], pa.int32()))
         with pytest.raises(selfmaint.InputError, match=r"SM104.*`w` not expected"):
             selfmaint.Update.from_frames(warehouse, inserted={"t": frame})
+
+
+def test_a_row_that_is_replaced_may_be_new_where_the_update_may_say_nothing_new() -> None:
+    """Whether it was there or not, it is there now."""
+    view = "create view a as select id, v from t;"
+    for before, gained in (([1], set()), ([], {(1, 2)})):
+        stored = {
+            "a": pa.table({"id": pa.array(before, pa.int32()), "v": pa.array([2] * len(before), pa.int32())})
+        }
+        with selfmaint.build(TABLE + view, stored, engine="duckdb") as warehouse:
+            old, new = rows([1], [2], [["x"]]), rows([1], [2], [["y"]])
+            update = selfmaint.Update.from_frames(
+                warehouse, inserted={"t": new}, deleted={"t": old}, effective=False
+            )
+            assert changes(warehouse, update) == {"a": (gained, set())}
