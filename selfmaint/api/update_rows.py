@@ -98,7 +98,9 @@ def update_from(
     )
     if not problems:
         result = _net(platform, columns, result)
-    if warehouse.store is not None and not problems:
+    # Of frames what is not read is gone: two of them may be one only in what is left.
+    is_told = all(p in files or not columns[p.name].unread for p in result.sides)
+    if warehouse.store is not None and not problems and is_told:
         result = replace(result, digest=digest_of(platform, files, result))
     if not problems:
         copies = (warehouse.present, warehouse.absent)
@@ -115,16 +117,28 @@ def update_from(
 def _net(platform: Platform[D], columns: Mapping[str, Columns], update: Update[D]) -> Update[D]:
     """The update where rows of which columns alone change that are not read do not change.
 
-    What is said to be gone and there again was there if the update is effective; else it may be new, and is there.
+    Raises:
+        InputError: SM302 it need not be effective, and nobody can tell what it changes: the row that is there may
+            differ in what is not read from the one that is deleted, and would stay.
     """
     inserted, deleted = {**update.inserted}, {**update.deleted}
-    for name in inserted.keys() & deleted.keys():
-        if not columns[name].unread:
-            continue
-        if update.effective:
-            inserted[name], deleted[name] = platform.engine.beyond(inserted[name], deleted[name])
-        elif not columns[name].twins:
-            deleted[name] = platform.engine.minus(deleted[name], inserted[name])
+    told = {name for name in {*inserted, *deleted} if columns[name].unread}
+    sides = {
+        side: rows
+        for side, rows in update.sides.items()
+        if side.name in told
+        and not update.effective
+        and (side.version is Version.DELETED or columns[side.name].twins)
+    }
+    for name in sorted(one.name for one in platform.engine.nonempty(Program(), tuple(sides), Facts(sides))):
+        listed = ", ".join(f"`{column}`" for column in sorted(columns[name].unread))
+        message = (
+            f"the update of `{name}` is not said to be effective, and {listed} of the table are not read"
+        )
+        hint = "see that all rows deleted were there, and all inserted were not: `effective = true` in `[update]`"
+        raise input_error(Code.CONTRADICTS, message, hint)
+    for name in told & inserted.keys() & deleted.keys():
+        inserted[name], deleted[name] = platform.engine.beyond(inserted[name], deleted[name])
     return replace(update, inserted=inserted, deleted=deleted)
 
 

@@ -173,11 +173,13 @@ class Database:
         # Each value for itself, and nulls apart from all texts: no two rows have one text.
         row = " || ".join(f"coalesce(md5(c{i}::VARCHAR), '-')" for i in range(len(stored.types))) or "''"
         with self._computing():
-            ((number, mixed),) = self.run(
-                f"SELECT count(*), bit_xor(md5_number({row})) FROM {stored.name}",  # noqa: S608
+            # Not mixed alone: of two equal rows nothing would be left.
+            mixed = f"bit_xor(m), sum((m & {2**64 - 1})::UBIGINT)"
+            ((number, *found),) = self.run(
+                f"SELECT count(*), {mixed} FROM (SELECT md5_number({row}) AS m FROM {stored.name})",  # noqa: S608
                 rows=stored.most_rows(),
             )
-        return int(number), str(mixed)
+        return int(number), ":".join(map(str, found))
 
     def plain_rows(self, query: Any, reads: Collection[str], *, joins: bool = True) -> list[tuple[Any, ...]]:
         """The rows of a query, here: truths, whole numbers and texts, which Python has as they are.

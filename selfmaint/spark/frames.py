@@ -54,9 +54,11 @@ def digest_of(frame: DataFrame) -> tuple[int, str]:
     plain = positional(frame)
     values = [plain[name] for name in plain.columns]
     row = [*(value.isNull() for value in values), *values]  # a null alone leaves a hash as it is
-    hashes = (f.bit_xor(f.xxhash64(f.lit(seed), *row)) for seed in (1, 2))
-    number, one, other = plain.select(f.count(f.lit(1)), *hashes).first() or (0, None, None)
-    return number, f"{one}:{other}"
+    one, other = (f.xxhash64(f.lit(seed), *row) for seed in (1, 2))
+    # Not mixed alone: of two equal rows nothing would be left.
+    hashes = f.bit_xor(one), f.bit_xor(other), f.sum(one.cast("decimal(20, 0)"))
+    number, *found = plain.select(f.count(f.lit(1)), *hashes).first() or (0,)
+    return number, ":".join(map(str, found))
 
 
 def by_row(plain: DataFrame, columns: Sequence[str], **aggregates: Column) -> DataFrame:

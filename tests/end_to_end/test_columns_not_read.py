@@ -13,6 +13,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 import selfmaint
+from datalog.model import ColumnType, TypeName
+from selfmaint.api.platforms.platform import platform_of
+from selfmaint.duckdb import DuckEngine
+from selfmaint.spark import SparkEngine
 
 TABLE = (
     "create table t (id int primary key, payload binary, code char(2), v int not null, tags array<string>);"
@@ -148,16 +152,60 @@ def test_other_columns_are_refused_as_before() -> None:
             selfmaint.Update.from_frames(warehouse, inserted={"t": frame})
 
 
-def test_a_row_that_is_replaced_may_be_new_where_the_update_may_say_nothing_new() -> None:
-    """Whether it was there or not, it is there now."""
-    view = "create view a as select id, v from t;"
-    for before, gained in (([1], set()), ([], {(1, 2)})):
-        stored = {
-            "a": pa.table({"id": pa.array(before, pa.int32()), "v": pa.array([2] * len(before), pa.int32())})
-        }
-        with selfmaint.build(TABLE + view, stored, engine="duckdb") as warehouse:
-            old, new = rows([1], [2], [["x"]]), rows([1], [2], [["y"]])
-            update = selfmaint.Update.from_frames(
-                warehouse, inserted={"t": new}, deleted={"t": old}, effective=False
-            )
-            assert changes(warehouse, update) == {"a": (gained, set())}
+@pytest.mark.parametrize("key", ["primary key", ""])
+def test_an_update_that_may_say_nothing_new_is_refused_where_that_matters(key: str) -> None:
+    """The row that is there may have another list than the one that is deleted, and stay; a row may be there twice."""
+    table = TABLE.replace("primary key", key)
+    with selfmaint.build(
+        f"{table} create view a as select id, v from t;", {"a": A}, engine="duckdb"
+    ) as warehouse:
+        old, new = rows([1], [2], [["x"]]), rows([3], [2], [["y"]])
+
+        def update(inserted: pa.Table, deleted: pa.Table) -> Any:
+            frames = {"inserted": {"t": inserted}, "deleted": {"t": deleted}}
+            return selfmaint.Update.from_frames(warehouse, **frames, effective=False)
+
+        for inserted, deleted in [(new, old), (new.slice(0, 0), old)] + (
+            [] if key else [(new, old.slice(0, 0))]
+        ):
+            with pytest.raises(
+                selfmaint.InputError, match=r"SM302.*`t` is not said to be effective, and `code`"
+            ):
+                update(inserted, deleted)
+        assert warehouse.check(update(new.slice(0, 0), old.slice(0, 0)))["a"]
+        if key:
+            assert changes(warehouse, update(new, old.slice(0, 0))) == {"a": ({(3, 2)}, set())}
+
+
+def test_frames_that_differ_in_them_alone_are_two_updates(tmp_path: Path) -> None:
+    (tmp_path / "views.sql").write_text(
+        "create table t (v int, tags array<string>); create view g as select v, count(*) as n from t group by v;"
+    )
+    file = tmp_path / "w.toml"
+    file.write_text(
+        'program = "views.sql"\n[store]\nkind = "lake"\npath = "lake"\n[relations.t]\npath = "t.csv"\n'
+    )
+    (tmp_path / "t.csv").write_text("v\n1\n")
+    selfmaint.init(file)
+    with selfmaint.load(file) as warehouse:
+        for number, tag in enumerate("xy"):
+            new = pa.table({"v": pa.array([1], pa.int32()), "tags": [[tag]]})
+            update = selfmaint.Update.from_frames(warehouse, inserted={"t": new}, effective=True)
+            warehouse.apply(warehouse.maintain(update))
+            assert all_rows(warehouse, "g") == {"g": [(1, number + 2)]}
+
+
+def test_pairs_of_equal_rows_are_told_from_other_pairs() -> None:
+    of_pairs(DuckEngine())
+
+
+def test_pairs_of_equal_rows_are_told_from_other_pairs_on_spark(spark: SparkSession) -> None:
+    of_pairs(SparkEngine(spark))
+
+
+def of_pairs(engine: Any) -> None:
+    """What tells updates from one another: else the second would be taken for the first, and left out."""
+    platform, text = platform_of(engine), ColumnType(TypeName.STRING)
+    pairs = [engine.bags.together([engine.load([(value,)], ["x"], [text])] * 2) for value in "ab"]
+    assert len({platform.digest(pair) for pair in pairs}) == 2
+    assert platform.digest(pairs[0])[0] == 2

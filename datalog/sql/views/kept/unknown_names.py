@@ -257,6 +257,8 @@ class _Names(Struct, frozen=True):
         if qualifier and not fitting and not others:
             if place.is_open or len(qualifier) > 1 or self._is_value(qualifier, place):
                 return
+        elif not fitting and any(one.named(part) for one in place.scope.sources for part in qualifier):
+            return  # a part of a column here goes before a table around
         elif not qualifier and place.is_open:
             return
         elif qualifier and (len(fitting) > 1 or (fitting and any(one.named(node.name) for one in others))):

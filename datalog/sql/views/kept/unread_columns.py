@@ -21,8 +21,13 @@ from datalog.sql.tables import stored_tables
 from datalog.sql.views.catalogue import Catalogue
 
 
-def used_unread(tree: exp.Expr, catalogue: Catalogue) -> Iterator[tuple[str, Unmodelled]]:
-    """The columns that are not read which a query may use itself, not by reading a view, with their types."""
+def used_unread(
+    tree: exp.Expr, catalogue: Catalogue, *, leaves_out: bool = True
+) -> Iterator[tuple[str, Unmodelled]]:
+    """The columns that are not read which a query may use itself, not by reading a view, with their types.
+
+    `leaves_out`: whether a star may name them to leave them out.
+    """
     if not any(base.unread for base in catalogue.declarations.values()):
         return
     for table in _tables(tree):
@@ -30,7 +35,9 @@ def used_unread(tree: exp.Expr, catalogue: Catalogue) -> Iterator[tuple[str, Unm
             names = {column.name.casefold() for column in base.unread}
             for column in base.unread:
                 kind = column.unmodelled
-                if kind is not None and _may_use(tree, table, column.name.casefold(), names):
+                if kind is not None and _may_use(
+                    tree, table, column.name.casefold(), names, leaves_out=leaves_out
+                ):
                     yield f"`{column.name}` of `{base.name}`", kind
 
 
@@ -39,7 +46,7 @@ def not_run_for(tree: exp.Expr, catalogue: Catalogue) -> NotToRun | None:
 
     Of stored views a collation is theirs, too: they have the texts, and not how they are compared.
     """
-    reasons = (_because_of(*one) for one in used_unread(tree, catalogue))
+    reasons = (_because_of(*one) for one in used_unread(tree, catalogue, leaves_out=False))
     return next(chain(reasons, _collated_below(tree, catalogue, set(), is_below=False)), None)
 
 
@@ -77,46 +84,67 @@ def _tables(tree: exp.Expr) -> list[exp.Table]:
         return list(tree.find_all(exp.Table))
 
 
-def _may_use(tree: exp.Expr, table: exp.Table, name: str, unread: set[str]) -> bool:
+def _may_use(tree: exp.Expr, table: exp.Table, name: str, unread: set[str], *, leaves_out: bool) -> bool:
     """Whether a query may use a column of one of its tables, given by its name in lower case."""
-    alias = table.args.get("alias")
     natural = any(join.args.get("method") for join in tree.find_all(exp.Join))
-    if natural or (alias is not None and alias.args.get("columns")) or tree.find(exp.Pivot) is not None:
+    aliases = list(_aliases(table))
+    if natural or any(one.args.get("columns") for one in aliases) or tree.find(exp.Pivot) is not None:
         return True
-    mine = table.alias_or_name.casefold()
-    stars = (star for star in tree.find_all(exp.Star) if not _counts(star))
-    if any(_is_star_of(star, table, mine, unread) for star in stars):
+    mine = {table.name.casefold(), *(one.name.casefold() for one in aliases)}
+    out = unread if leaves_out else {""}
+    if any(_is_star_of(star, table, mine, out) for star in tree.find_all(exp.Star)):
         return True
-    others = {one.alias_or_name.casefold() for one in tree.find_all(exp.Table, exp.Subquery)}
+    beside = _beside(tree, table)
     named = (one for one in tree.find_all(exp.Identifier) if one.name.casefold() == name)
-    return any(not _is_another(one, mine, others) for one in named)
+    return any(not _is_another(one, mine, beside, tree) for one in named)
 
 
-def _counts(star: exp.Star) -> bool:
-    """Whether it stands for rows: `count(*)`, `exists (select * ..)`."""
-    above = star.parent
-    return isinstance(above, exp.Count) or (
-        isinstance(above, exp.Select) and isinstance(above.parent, exp.Exists)
-    )
+def _aliases(table: exp.Table) -> Iterator[exp.TableAlias]:
+    """The names that a table has in its FROM, and those of what stands around it there: `(t) x`."""
+    node: exp.Expr | None = table
+    while node is not None and not isinstance(node, exp.Select):
+        alias = node.args.get("alias")
+        if isinstance(alias, exp.TableAlias):
+            yield alias
+        node = node.parent
 
 
-def _is_star_of(star: exp.Star, table: exp.Table, mine: str, unread: set[str]) -> bool:
-    """Whether a star may stand for the columns of a table, of which it does not leave out those that are not read."""
-    if unread <= {one.name.casefold() for one in star.args.get("except_") or ()}:
+def _beside(tree: exp.Expr, node: exp.Expr) -> set[str]:
+    """The names of tables and subqueries in the FROM of the query that a node belongs to."""
+    mine = node.find_ancestor(exp.Select)
+    every = tree.find_all(exp.Table, exp.Subquery, exp.Lateral)
+    return {one.alias_or_name.casefold() for one in every if one.find_ancestor(exp.Select) is mine}
+
+
+def _is_star_of(star: exp.Star, table: exp.Table, mine: set[str], out: set[str]) -> bool:
+    """Whether a star may stand for the columns of a table, without leaving out those that are not read."""
+    if _stands_for_rows(star) or out <= {one.name.casefold() for one in star.args.get("except_") or ()}:
         return False
     column = star.parent
     if isinstance(column, exp.Column) and column.table:
-        return column.table.casefold() == mine
+        return column.table.casefold() in mine
     return star.find_ancestor(exp.Select) is table.find_ancestor(exp.Select)
 
 
-def _is_another(name: exp.Identifier, table: str, tables: set[str]) -> bool:
+def _stands_for_rows(star: exp.Star) -> bool:
+    """`count(*)`, and `exists (select * ..)` where the columns do not tell which rows there are."""
+    above = star.parent
+    if isinstance(above, exp.Count):
+        return above.this is star and not above.expressions
+    if not isinstance(above, exp.Select) or not isinstance(above.parent, exp.Exists):
+        return False
+    return not any(
+        above.args.get(part) for part in ("distinct", "group", "having", "qualify", "limit", "offset")
+    )
+
+
+def _is_another(name: exp.Identifier, mine: set[str], beside: set[str], tree: exp.Expr) -> bool:
     """Whether a name is none of a column, or one of another table's column."""
     above = name.parent
     if isinstance(above, exp.Column):
-        if name.arg_key != "this":  # `a.b` is a part of the column `a` where no table is called so
-            return name.name.casefold() in tables
+        if name.arg_key != "this":  # `a.b` is a part of the column `a`, unless a table beside it is called so
+            return name.name.casefold() in beside | _beside(tree, above)
         is_left_out = isinstance(above.parent, exp.Star)
-        return is_left_out or (bool(above.table) and above.table.casefold() != table)
+        return is_left_out or (bool(above.table) and above.table.casefold() not in mine)
     is_new = isinstance(above, exp.Alias) and name.arg_key == "alias"
     return is_new or isinstance(above, exp.Table | exp.TableAlias | exp.Star)
