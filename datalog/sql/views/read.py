@@ -252,8 +252,8 @@ class _Reading(Struct, dict=True):
         self._defined(view, *self._unfolded(view, query, variables))
 
     def _require_read(self, view: Named) -> None:
-        for column, kind in used_unread(view.tree, self.catalogue):
-            raise view.problems.outside(f"column {column} of type `{kind.text}`", view.tree, kind.hint)
+        for column, kind, hint in used_unread(view.tree, self.catalogue):
+            raise view.problems.outside(f"column {column} of type `{kind.text}`", view.tree, hint)
 
     def _defined(self, view: Named, query: Query, variables: Variables, *, is_split: bool = False) -> None:
         """Takes up what a view is read as."""

@@ -290,7 +290,11 @@ def _alone(given: _Given, text: str) -> View | None:
 
 def _catalog(given: _Given, text: str) -> Catalog | None:
     """The catalog of one query over the base relations; None if it cannot be read."""
-    bases = [as_written(d) for d in given.schema.program.declarations if d.name in given.schema.relations]
+    # Parts of a query that does without columns that are not read; a `*` among them is asked for the others.
+    bases = [
+        replace(d, unread=()) for d in given.schema.program.declarations if d.name in given.schema.relations
+    ]
+    bases = list(map(as_written, bases))
     texts = [*given.unfolded, SqlText(text, "a query inside", ("inner_query",))]
     names = [one.relation or one.parts[0] for one in given.unfolded]
     try:

@@ -78,7 +78,9 @@ def proposal_lines(catalog: Catalog, proposal: Proposal) -> Iterator[str]:
         case NewView():
             name = sql_name(proposal.rule.head.predicate.name)
             if proposal.is_copy:
-                yield f"CREATE VIEW {name} AS SELECT * FROM {sql_name(proposal.relation)}"  # noqa: S608 - to be read, not run
+                declared = catalog.program.declaration(proposal.relation)
+                every = "*" if declared is None or not declared.unread else listed(declared.column_names)
+                yield f"CREATE VIEW {name} AS SELECT {every} FROM {sql_name(proposal.relation)}"  # noqa: S608 - to be read, not run
             else:
                 yield f"CREATE VIEW {name} AS"
                 yield from proposal_sql(catalog, proposal).splitlines()

@@ -23,8 +23,8 @@ from datalog.sql.views.catalogue import Catalogue
 
 def used_unread(
     tree: exp.Expr, catalogue: Catalogue, *, leaves_out: bool = True
-) -> Iterator[tuple[str, Unmodelled]]:
-    """The columns that are not read which a query may use itself, not by reading a view, with their types.
+) -> Iterator[tuple[str, Unmodelled, str]]:
+    """The columns that are not read which a query may use itself, not by reading a view: their types, and what to do.
 
     `leaves_out`: whether a star may name them to leave them out.
     """
@@ -32,13 +32,14 @@ def used_unread(
         return
     for table in _tables(tree):
         for base in catalogue.meant(tuple(part.name for part in reversed(table.parts)))[1]:
-            names = {column.name.casefold() for column in base.unread}
+            out = {column.name.casefold() for column in base.unread} if leaves_out else {""}
             for column in base.unread:
                 kind = column.unmodelled
-                if kind is not None and _may_use(
-                    tree, table, column.name.casefold(), names, leaves_out=leaves_out
-                ):
-                    yield f"`{column.name}` of `{base.name}`", kind
+                if kind is not None and _may_use(tree, table, column.name.casefold(), out):
+                    stars = any(not _stands_for_rows(star) for star in tree.find_all(exp.Star))
+                    others = ", ".join(f"`{one}`" for one in base.column_names)
+                    hint = f"instead of a `*` list the columns of `{base.name}` that are read: {others}"
+                    yield f"`{column.name}` of `{base.name}`", kind, hint if stars else kind.hint
 
 
 def not_run_for(tree: exp.Expr, catalogue: Catalogue) -> NotToRun | None:
@@ -50,9 +51,9 @@ def not_run_for(tree: exp.Expr, catalogue: Catalogue) -> NotToRun | None:
     return next(chain(reasons, _collated_below(tree, catalogue, set(), is_below=False)), None)
 
 
-def _because_of(column: str, kind: Unmodelled) -> NotToRun:
+def _because_of(column: str, kind: Unmodelled, hint: str) -> NotToRun:
     why = "in which equal texts differ" if kind.is_text else "which is not read"
-    return NotToRun(f"it uses the column {column}, of type `{kind.text}`, {why}", kind.hint)
+    return NotToRun(f"it uses the column {column}, of type `{kind.text}`, {why}", hint)
 
 
 def _collated_below(
@@ -68,7 +69,7 @@ def _collated_below(
                 why = f"it reads `{view.name}`, with a COLLATE by which equal texts differ"
                 yield NotToRun(why, BINARY_HINT)
             used = used_unread(view.tree, catalogue)
-            yield from (_because_of(column, kind) for column, kind in used if kind.hint == BINARY_HINT)
+            yield from (_because_of(*one) for one in used if one[1].hint == BINARY_HINT)
             yield from _collated_below(view.tree, catalogue, seen, is_below=True)
 
 
@@ -84,24 +85,60 @@ def _tables(tree: exp.Expr) -> list[exp.Table]:
         return list(tree.find_all(exp.Table))
 
 
-def _may_use(tree: exp.Expr, table: exp.Table, name: str, unread: set[str], *, leaves_out: bool) -> bool:
-    """Whether a query may use a column of one of its tables, given by its name in lower case."""
+def _may_use(
+    tree: exp.Expr,
+    source: exp.Expr,
+    name: str,
+    out: set[str],
+    seen: frozenset[int] = frozenset(),
+) -> bool:
+    """Whether a query may use a column of a table, or of a query of it in its FROM, beyond showing it to another query.
+
+    Args:
+        tree: the query.
+        source: the table, or the query of it in parentheses.
+        name: the column's, in lower case.
+        out: what a star leaves out that does not stand for it.
+        seen: the sources that were looked at.
+    """
     natural = any(join.args.get("method") for join in tree.find_all(exp.Join))
-    aliases = list(_aliases(table))
+    aliases = list(_aliases(source))
     if natural or any(one.args.get("columns") for one in aliases) or tree.find(exp.Pivot) is not None:
         return True
-    mine = {table.name.casefold(), *(one.name.casefold() for one in aliases)}
-    out = unread if leaves_out else {""}
-    if any(_is_star_of(star, table, mine, out) for star in tree.find_all(exp.Star)):
-        return True
-    beside = _beside(tree, table)
+    mine = {source.name.casefold(), *(one.name.casefold() for one in aliases)} - {""}
+    beside = _beside(tree, source)
     named = (one for one in tree.find_all(exp.Identifier) if one.name.casefold() == name)
-    return any(not _is_another(one, mine, beside, tree) for one in named)
+    if any(not _is_another(one, mine, beside, tree) for one in named):
+        return True
+    for star in tree.find_all(exp.Star):
+        if _is_star_of(star, source, mine, out):
+            shown = _shown_by(star, tree)
+            if shown is None:
+                return True
+            left = [one for one in shown if id(one) not in seen]
+            if any(_may_use(tree, one, name, out, seen | {id(source)}) for one in left):
+                return True
+    return False
 
 
-def _aliases(table: exp.Table) -> Iterator[exp.TableAlias]:
-    """The names that a table has in its FROM, and those of what stands around it there: `(t) x`."""
-    node: exp.Expr | None = table
+def _shown_by(star: exp.Star, tree: exp.Expr) -> list[exp.Expr] | None:
+    """What stands in a FROM for the query whose select list a star is in; None where its columns are used at once."""
+    query = star.find_ancestor(exp.Select)
+    item = star.parent if isinstance(star.parent, exp.Column) else star
+    if query is None or item.parent is not query or any(map(query.args.get, ("distinct", "group", "having"))):
+        return None
+    above = query.parent
+    if isinstance(above, exp.CTE) and not above.args["alias"].args.get("columns"):
+        mine = above.alias.casefold()
+        return [one for one in tree.find_all(exp.Table) if not one.db and one.name.casefold() == mine]
+    if isinstance(above, exp.Subquery) and isinstance(above.parent, exp.From | exp.Join):
+        return [above]
+    return None
+
+
+def _aliases(source: exp.Expr) -> Iterator[exp.TableAlias]:
+    """The names that a source has in its FROM, and those of what stands around it there: `(t) x`."""
+    node: exp.Expr | None = source
     while node is not None and not isinstance(node, exp.Select):
         alias = node.args.get("alias")
         if isinstance(alias, exp.TableAlias):
@@ -116,14 +153,14 @@ def _beside(tree: exp.Expr, node: exp.Expr) -> set[str]:
     return {one.alias_or_name.casefold() for one in every if one.find_ancestor(exp.Select) is mine}
 
 
-def _is_star_of(star: exp.Star, table: exp.Table, mine: set[str], out: set[str]) -> bool:
-    """Whether a star may stand for the columns of a table, without leaving out those that are not read."""
+def _is_star_of(star: exp.Star, source: exp.Expr, mine: set[str], out: set[str]) -> bool:
+    """Whether a star may stand for the columns of a source, without leaving out those that are not read."""
     if _stands_for_rows(star) or out <= {one.name.casefold() for one in star.args.get("except_") or ()}:
         return False
     column = star.parent
     if isinstance(column, exp.Column) and column.table:
         return column.table.casefold() in mine
-    return star.find_ancestor(exp.Select) is table.find_ancestor(exp.Select)
+    return star.find_ancestor(exp.Select) is source.find_ancestor(exp.Select)
 
 
 def _stands_for_rows(star: exp.Star) -> bool:

@@ -33,6 +33,10 @@ def read(tables: str, query: str) -> SqlViews:
         "select v as payload, count(*) as n from t group by v",
         "select id, v from t union all select id, t from s",
         "select e.id from (t) e",
+        "select x.id from (select * from t) x",
+        "select id, v from (select * from (select x.* from t x) y) z where v > 2",
+        "with x as (select * from t where v > 1), y as (select * from x) select y.v, count(*) as n from y group by v",
+        "select s.id, x.v from s join (select * from t) x on x.id = s.t",
         "select a.id from s a join t on t.id = a.t",
         "select b.id from s b where exists (select * from t where t.id = b.t and v > 1)",
     ],
@@ -70,6 +74,21 @@ def test_a_star_may_leave_them_out(query: str, listed: str) -> None:
         ("select x.* from t x join s on s.t = x.id", "`payload` of `t`"),
         ("select * except (payload, code) from t", "`payload` of `t`"),
         ("select x.* from (select * from t) x", "`payload` of `t`"),
+        ("select x.id, x.payload from (select * from t) x", "`payload` of `t`"),
+        (
+            "select * from (select *, row_number() over (order by id) as n from t) where n = 1",
+            "`payload` of `t`",
+        ),
+        ("select id from (select distinct * from t) x", "`payload` of `t`"),
+        ("select id from (select * from t union select id, '', '', v, null from t) x", "`payload` of `t`"),
+        ("with x as (select * from t), y as (select * from x) select id, payload from y", "`payload` of `t`"),
+        ("with x as (select * from t), y as (select * from x) select y.* from y", "`payload` of `t`"),
+        ("with x (i, p, c, v, a) as (select * from t) select i from x", "`payload` of `t`"),
+        ("select id, city from (select a.* from t)", "`a` of `t`"),
+        ("select id from s where id in (select * from t)", "`payload` of `t`"),
+        ("select x.id from (select * from t where code = 'a') x", "`code` of `t`"),
+        ("select s.id from s join (select * from t) x using (payload)", "`payload` of `t`"),
+        ("select id from (select * from (select * from t) y) x order by code limit 2", "`code` of `t`"),
         ("select id, a.city from t", "`a` of `t`"),
         ("select t.a.city from t", "`a` of `t`"),
         ("select id from t where code = 'x'", "`code` of `t`"),
@@ -109,7 +128,8 @@ def test_one_that_uses_them_is_not_run(query: str, column: str) -> None:
     refused = kept.query.refused if isinstance(kept.query, TextQuery) else kept.query
     assert refused is not None
     assert f"it uses the column {column}, of type" in refused.why
-    assert any(column in reason for reason in kept.reasons) or "over (" in query or "limit" in query
+    is_text = any(word in query for word in ("over (", "limit", "union", "in (select *"))
+    assert is_text or any(column in reason for reason in kept.reasons)
 
 
 def test_what_reads_such_a_view_is_not_read_either() -> None:
