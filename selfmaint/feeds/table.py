@@ -67,7 +67,7 @@ class FeedTable(Struct, frozen=True):
                     Code.COLUMNS_DIFFER,
                     f"{where} has a column `{name}` that `{self.name}` has not",
                     note="without it, two rows of the table may look the same",
-                    hint=f"declare `{name}`, or the key of `{self.name}`",
+                    hint=f"declare the key of `{self.name}`, or `{name}` by a type that is read",
                 )
                 for name in dict.fromkeys(found)
                 if name not in self.columns

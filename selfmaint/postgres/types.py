@@ -80,6 +80,7 @@ class PostgresColumn(Struct, frozen=True):
         stored: the type that it has, no wider than `type`: what a key must be to be found.
         sql_type: the server's own name of that type, or of the one in which it is compared.
         kind: what the server calls the type, `enum` for any enumeration.
+        relation: whose column it is, for messages.
     """
 
     name: str
@@ -87,6 +88,7 @@ class PostgresColumn(Struct, frozen=True):
     stored: ColumnType
     sql_type: sql.SQL
     kind: str = ""
+    relation: str = ""
 
     @property
     def read(self) -> sql.Composed:
@@ -129,7 +131,7 @@ def columns_of(
         raise input_error(Code.MISSING_CONTENTS, f"there is no table `{shown}`{where}")
     require_names(list(found), expected, extra_allowed=True)
     columns = [
-        _column(name, *found[name], declared)
+        _column(expected.name, name, *found[name], declared)
         for name, declared in zip(expected.columns, expected.types, strict=True)
     ]
     wrong = [column for column in columns if isinstance(column, Diagnostic)]
@@ -139,18 +141,18 @@ def columns_of(
 
 
 def _column(
-    name: str, kind: str, size: int, collation: object, declared: ColumnType
+    relation: str, name: str, kind: str, size: int, collation: object, declared: ColumnType
 ) -> PostgresColumn | Diagnostic:
     if kind not in _TYPES:
         return Diagnostic(
             code=Code.COLUMNS_DIFFER,
-            message=f"column `{name}` has the type `{kind}`, which cannot be read",
+            message=f"column `{name}` of `{relation}` has the type `{kind}`, which cannot be read",
             hint="read a view of the table that casts it, for example to `text`",
         )
     if collation is not None:
         return Diagnostic(
             code=Code.COLUMNS_DIFFER,
-            message=f"column `{name}` has the collation `{collation}`, by which different texts are equal",
+            message=f"column `{name}` of `{relation}` has the collation `{collation}`: different texts are equal",
             hint=f'read a view of the table that has `{name} COLLATE "C"` for it',
         )
     type_name, sql_type = _TYPES[kind]
@@ -160,10 +162,10 @@ def _column(
     if not fits(stored, declared):
         return Diagnostic(
             code=Code.COLUMNS_DIFFER,
-            message=f"column `{name}` is `{stored}`, not `{declared}`",
+            message=f"column `{name}` of `{relation}` is `{stored}`, not `{declared}`",
             hint=f"declare `{name}` as `{stored}`",
         )
-    return PostgresColumn(name, settled(stored, declared), stored, sql_type, kind)
+    return PostgresColumn(name, settled(stored, declared), stored, sql_type, kind, relation)
 
 
 def _decimal(size: int, declared: ColumnType) -> ColumnType:
@@ -198,7 +200,9 @@ def arrow_batch(rows: Sequence[Sequence[object]], columns: Sequence[PostgresColu
             else:
                 arrays.append(pa.array(values, type=column.arrow))
         except (pa.ArrowException, ArithmeticError, TypeError, ValueError) as failure:
-            message = f"column `{column.name}` has a value that `{column.type}` cannot hold"
+            message = (
+                f"column `{column.name}` of `{column.relation}` has a value that `{column.type}` cannot hold"
+            )
             hint = f"declare `{column.name}` with more digits"
             raise input_error(Code.COLUMNS_DIFFER, message, hint, first_line(failure)) from failure
     return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(columns))

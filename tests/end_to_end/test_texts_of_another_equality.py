@@ -63,7 +63,6 @@ def test_a_view_that_does_without_them_is_followed() -> None:
 @pytest.mark.parametrize(
     ("column", "kind"),
     [
-        ("v collate utf8_lcase", "string collate UTF8_LCASE"),
         ("array(x, 1)", "array<int>"),
         ("named_struct('a', x)", "struct<a:int>"),
         ("interval 3 day", "interval day"),

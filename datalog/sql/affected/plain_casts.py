@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from datalog.model import ColumnType
 from datalog.sql.affected.plan import Table
-from datalog.sql.views.declared.statement import column_type
+from datalog.sql.views.declared.column_types import column_type
 
 
 def without_plain_casts(tree: exp.Expr, tables: Mapping[str, Table]) -> exp.Expr:

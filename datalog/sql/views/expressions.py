@@ -41,7 +41,7 @@ from datalog.sql.views.calls import (
     is_number_of_places,
     names_moment,
 )
-from datalog.sql.views.declared.statement import column_type
+from datalog.sql.views.declared.column_types import column_type
 from datalog.sql.views.moments import is_moment, moment
 from datalog.sql.views.scope import Scope, Variables, family
 from datalog.sql.views.source import Problems

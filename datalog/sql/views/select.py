@@ -28,7 +28,7 @@ from datalog.model import (
     has_one_value,
 )
 from datalog.sql.views.conditions import condition, conjuncts
-from datalog.sql.views.declared.statement import column_type
+from datalog.sql.views.declared.column_types import column_type
 from datalog.sql.views.expressions import Reader
 from datalog.sql.views.joins import Piece
 from datalog.sql.views.limits import chain

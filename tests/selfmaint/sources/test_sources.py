@@ -345,13 +345,14 @@ def test_columns_and_types_are_checked_before_anything_is_read(
     integer, decimal = ColumnType(TypeName.INT), ColumnType(TypeName.DECIMAL, 10, 2)
     assert refused(("N", "i"), ANY, ANY) == ["the columns of `item` do not fit: `N` missing"]
     assert refused(("i", "w"), integer, decimal) == [
-        *["column `i` is `bigint`, not `int`", "column `w` is `decimal(30,5)`, not `decimal(10,2)`"]
+        "column `i` of `item` is `bigint`, not `int`",
+        "column `w` of `item` is `decimal(30,5)`, not `decimal(10,2)`",
     ]
-    assert refused(("j",), ANY) == ["column `j` has the type `json`, which cannot be read"]
+    assert refused(("j",), ANY) == ["column `j` of `item` has the type `json`, which cannot be read"]
     assert refused(("i", "u"), ANY, ANY) == [
-        "column `u` has the collation `unlike`, by which different texts are equal"
+        "column `u` of `item` has the collation `unlike`: different texts are equal"
     ]
-    assert refused(("n",), decimal) == ["column `n` has a value that `decimal(10,2)` cannot hold"]
+    assert refused(("n",), decimal) == ["column `n` of `item` has a value that `decimal(10,2)` cannot hold"]
     with closing(
         connected(engine, postgres, item=("typed", declared(("c", "n", "w"), (ANY,) * 3)))
     ) as source:

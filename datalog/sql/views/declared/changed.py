@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 
 from datalog.diagnostics import Code, Diagnostic
+from datalog.model.schema import BINARY_COLLATION
 from datalog.sql.views.catalogue import Catalogue
 from datalog.sql.views.declared.dumps import NAMES, parts_of
 from datalog.sql.views.kept.text_allowed import TEXT_FUNCTIONS
@@ -31,6 +32,9 @@ _DROPPED = re.compile(rf"drop\s+(?:table|view)\s+(?:if\s+exists\s+)?{NAMES}", re
 _FUNCTION = re.compile(
     rf"create\s+(?:or\s+replace\s+)?(?:temp(?:orary)?\s+)?function\s+(?:if\s+not\s+exists\s+)?{NAMES}",
     re.IGNORECASE,
+)
+_COLLATED = re.compile(
+    r"create\s+(?:schema|database)\b.*\bdefault\s+collation\s+`?(\w+)", re.IGNORECASE | re.DOTALL
 )
 _TABLE = rf"(?:table\s+)?(?:if\s+exists\s+)?(?:only\s+)?{NAMES}"
 _WRITTEN = re.compile(
@@ -64,6 +68,15 @@ def changing(statement: Statement, catalogue: Catalogue) -> Diagnostic | None:
             statement.span,
             "it cannot be passed over: the views are read as if they called Spark's",
             hint="give it another name, there and in the views",
+        )
+    collated = _COLLATED.match(statement.text)
+    if collated and collated[1].casefold() != BINARY_COLLATION:
+        return Diagnostic(
+            Code.SQL_SKIPPED,
+            f"a schema is given the collation `{collated[1]}`, which its tables' columns then have",
+            statement.span,
+            "it cannot be passed over",
+            hint="say the collation at the columns: `name STRING COLLATE ..`",
         )
     found = _ALTERED.match(statement.text) or _DROPPED.match(statement.text)
     if found is None:

@@ -12,8 +12,9 @@ from datalog.diagnostics import Code, Diagnostic, Severity
 from datalog.model import ANY, Column, Declaration, ForeignKey, Span
 from datalog.model.schema import UNKNOWN_HINT
 from datalog.sql.dialect import SPARK
-from datalog.sql.views.catalogue import Catalogue
+from datalog.sql.views.catalogue import Catalogue, fits, folded
 from datalog.sql.views.declared.changed import changing, writes, writing
+from datalog.sql.views.declared.column_types import column_of_text
 from datalog.sql.views.declared.dumps import (
     altered_by_dropping,
     attached,
@@ -21,7 +22,7 @@ from datalog.sql.views.declared.dumps import (
     named_type,
     parts_of,
 )
-from datalog.sql.views.declared.statement import Defined, Kind, column_of_text, constrained, skipped
+from datalog.sql.views.declared.statement import Defined, Kind, constrained, skipped
 from datalog.sql.views.source import Problems, Statement
 
 
@@ -35,7 +36,7 @@ class DeclaredTables(Struct):
     catalogue: Catalogue
     given: int
     _parents: list[tuple[str, ...]] = field(default_factory=list)
-    _types: dict[str, str] = field(default_factory=dict)
+    _types: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
     _partitions: list[tuple[str, ...]] = field(default_factory=list)
     _writing: list[Statement] = field(default_factory=list)
 
@@ -55,7 +56,7 @@ class DeclaredTables(Struct):
             problems.found.append(change)
             return
         if (made := named_type(statement.text)) is not None:
-            self._types[made[0]] = made[1]
+            self._types.append(made)
             return
         if partition := attached(statement.text):
             self._partitions.append(partition)
@@ -133,9 +134,10 @@ class DeclaredTables(Struct):
         kind = column.unmodelled
         if kind is None or kind.hint != UNKNOWN_HINT:
             return column
-        types, text = dict(self._types), kind.text
-        while made := types.pop(parts_of(text)[0].casefold(), None):
-            text = made
+        types, text = list(self._types), kind.text
+        while len(made := [one for one in types if fits(folded(parts_of(text)), one[0])]) == 1:
+            types.remove(made[0])
+            text = made[0][1]
         plain = column_of_text(column.name, text)
         is_known = plain.unmodelled is not None or plain.type != ANY
         return replace(column, type=plain.type, unmodelled=plain.unmodelled) if is_known else column

@@ -12,7 +12,7 @@ _SECTION = re.compile(r"^-- (?:Data for )?Name: [^\n]*; Type: ([A-Z ]+); Schema:
 _OF_TABLES = frozenset({"TABLE", "TABLE ATTACH", "CONSTRAINT", "FK CONSTRAINT", "TYPE", "DOMAIN"})
 _OWNED = re.compile(r"^(?:ALTER [A-Z ]+ [^\n;]+ OWNER TO|SET) [^\n]+;$", re.MULTILINE)
 _SHOWN = re.compile(r"[^\n]")
-_NO_COLUMN = ("check", "exclude", "like")
+_NO_COLUMN = ("check", "exclude")
 _VALUES = ("default", "generated", "check", "storage", "compression", "comment", "auto_increment", "on")
 _PROMISES = ("not", "primary", "unique", "references", "constraint", "collate")
 _CLIENT = re.compile(r"^\\(?:un)?restrict [A-Za-z0-9]+$", re.MULTILINE)
@@ -33,6 +33,11 @@ _INHERITS = re.compile(rf"{_ALTERS}+inherit\s+{NAMES}", re.IGNORECASE)
 _WITHOUT_ZONE = ("without", "time", "zone")
 
 
+def is_dump(text: str) -> bool:
+    """Whether a text is what `pg_dump` writes."""
+    return _DUMP.search(text) is not None
+
+
 def of_tables(text: str) -> str:
     r"""A dump with blanks for all that defines no table and no type: views, functions, rows, rights; other texts whole.
 
@@ -42,7 +47,7 @@ def of_tables(text: str) -> str:
     '            \nselect 1'
     """
     text = _CLIENT.sub(lambda line: " " * len(line[0]), text)
-    if _DUMP.search(text) is None:
+    if not is_dump(text):
         return text
     heads = [*_SECTION.finditer(text)]
     ends = [*(one.start() for one in heads[1:]), len(text)]
@@ -58,16 +63,16 @@ def _blank(found: re.Match[str]) -> str:
     return _SHOWN.sub(" ", found[0])
 
 
-def named_type(text: str) -> tuple[str, str] | None:
-    """The name that a statement gives a type, in lower case without its schema, and the type; None of others.
+def named_type(text: str) -> tuple[tuple[str, ...], str] | None:
+    """The name that a statement gives a type, its last part first, and the type; None of others.
 
     >>> named_type("create type s.mood as enum ('sad')"), named_type("create domain s.Code as text not null")
-    (('mood', 'string'), ('code', 'text'))
+    ((('mood', 's'), 'string'), (('Code', 's'), 'text'))
     """
     found = _ENUMERATION.match(text) or _DOMAIN.match(text)
     if found is None:
         return None
-    return parts_of(found[1])[0].casefold(), "string" if found.re is _ENUMERATION else found[2].strip()
+    return parts_of(found[1]), "string" if found.re is _ENUMERATION else found[2].strip()
 
 
 def attached(text: str) -> tuple[str, ...]:
@@ -83,20 +88,20 @@ def attached(text: str) -> tuple[str, ...]:
 def columns_alone(chunk: list[Token]) -> list[Token]:
     """A CREATE TABLE without what says nothing of types and keys: values, checks, what only its own database reads."""
     depth, item = 0, list[Token]()
-    found, items = list[Token](), list[list[Token]]()
+    found, items, between = list[Token](), list[list[Token]](), list[Token]()
     for position, token in enumerate(chunk):
         opens, closes = token.token_type is TokenType.L_PAREN, token.token_type is TokenType.R_PAREN
         if depth == 0:
             found.append(token)
             depth += opens
         elif depth == 1 and (closes or token.token_type is TokenType.COMMA):
-            items.append([*_column_alone(item), token])
+            if its := _column_alone(item):
+                items.append(its)
+                between.append(token)
             item = []
             if closes:
-                kept = [one for one in items[:-1] if len(one) > 1] + items[-1:]
-                if len(kept) > 1 and len(kept[-1]) == 1:
-                    kept[-2:] = [[*kept[-2][:-1], token]]
-                return [*found, *(one for part in kept for one in part), *chunk[position + 1 :]]
+                parts = zip(items, [*between[:-1], token], strict=True)
+                return [*found, *(one for its, sep in parts for one in (*its, sep)), *chunk[position + 1 :]]
         else:
             item.append(token)
             depth += opens - closes
@@ -120,6 +125,10 @@ def _column_alone(item: list[Token]) -> list[Token]:
             elif word == "varying" and item[position - 1].text.lower() == "bit":
                 continue
         depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
+        is_type = position == 1 or (position > 1 and item[position - 1].token_type is TokenType.DOT)
+        if is_type and token.token_type is TokenType.STRING and depth == 0:
+            # A type's name in double quotes, a text to Spark.
+            token = Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end)  # noqa: PLW2901
         if not skips:
             found.append(token)
     return found

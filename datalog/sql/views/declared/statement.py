@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
+from collections.abc import Iterator
 from enum import Enum, unique
 
 from msgspec import Struct, field
 from sqlglot import exp, tokenize
-from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import TokenType
 
 from datalog.copies import replace
@@ -24,127 +22,16 @@ from datalog.model import (
     TypeName,
     Unmodelled,
 )
-from datalog.model.schema import BINARY_COLLATION, BINARY_HINT, OTHER_HINT, PADDED_HINT, UNKNOWN_HINT
 from datalog.sql.dialect import SPARK
-from datalog.sql.views.declared.dumps import is_setting
+from datalog.sql.views.declared.column_types import column_type, misspelt, own_name, unmodelled
+from datalog.sql.views.declared.dumps import is_dump, is_setting
 from datalog.sql.views.source import Problems, Statement
 
-_NAMES: Mapping[exp.DType, TypeName] = {
-    exp.DType.BOOLEAN: TypeName.BOOLEAN,
-    exp.DType.TINYINT: TypeName.TINYINT,
-    exp.DType.SMALLINT: TypeName.SMALLINT,
-    exp.DType.INT: TypeName.INT,
-    exp.DType.BIGINT: TypeName.BIGINT,
-    exp.DType.FLOAT: TypeName.FLOAT,
-    exp.DType.DOUBLE: TypeName.DOUBLE,
-    exp.DType.DECIMAL: TypeName.DECIMAL,
-    exp.DType.TEXT: TypeName.STRING,
-    exp.DType.VARCHAR: TypeName.STRING,
-    exp.DType.UUID: TypeName.STRING,
-    exp.DType.DATE: TypeName.DATE,
-    exp.DType.TIMESTAMP: TypeName.TIMESTAMP,
-    exp.DType.TIMESTAMPTZ: TypeName.TIMESTAMP,
-    exp.DType.TIMESTAMPLTZ: TypeName.TIMESTAMP,
-    exp.DType.TIMESTAMPNTZ: TypeName.TIMESTAMP_NTZ,
-}
-_SERIAL = {"serial": TypeName.INT, "bigserial": TypeName.BIGINT, "smallserial": TypeName.SMALLINT}
-_SIZE = re.compile(r"[0-9]{1,3}")
-_PADDED = (exp.DType.CHAR, exp.DType.NCHAR, exp.DType.BPCHAR)
-_OTHERS = (
-    *(exp.DType.BINARY, exp.DType.VARBINARY, exp.DType.BLOB),
-    *(exp.DType.ARRAY, exp.DType.MAP, exp.DType.STRUCT, exp.DType.VARIANT, exp.DType.OBJECT, exp.DType.JSON),
-    *(exp.DType.TIME, exp.DType.TIMETZ, exp.DType.INTERVAL, exp.DType.GEOGRAPHY, exp.DType.GEOMETRY),
-    *(exp.DType.JSONB, exp.DType.HSTORE, exp.DType.XML, exp.DType.BIT, exp.DType.VECTOR, exp.DType.LIST),
-    *(exp.DType.INET, exp.DType.IPADDRESS, exp.DType.IPPREFIX, exp.DType.INT4RANGE, exp.DType.INT8RANGE),
-    *(exp.DType.NUMRANGE, exp.DType.TSRANGE, exp.DType.TSTZRANGE, exp.DType.DATERANGE, exp.DType.USERDEFINED),
-)
-_WITHOUT_ZONE = re.compile(r"timestamp *(\(\d+\))? +without +time +zone", re.IGNORECASE)
-_COLLATE = re.compile(r"\bcollate\s+[`\"']?(\w+)", re.IGNORECASE)
-
-
-_ALIKE = 0.82
-"""How alike two names are at least, of which one is the other misspelt: `citext` is not `text`."""
-_MOST_SIZES = 2
-"""Precision and scale."""
+_DUMPED_SCALE = 18
+"""Digits behind the point of a `numeric` without a size, as PostgreSQL's values are read."""
 _DECIMALS = (
     f"a decimal has 1 to {MAX_PRECISION} digits, none to all of them behind the point: `decimal(10, 2)`"
 )
-
-
-def column_type(tree: exp.DataType) -> ColumnType | None:
-    """The model's type of a type in SQL, or None for one that it has not, such as an array.
-
-    >>> str(column_type(exp.DataType.build("numeric(5)", dialect="spark")))
-    'decimal(5,0)'
-    """
-    if not isinstance(tree.this, exp.DType):
-        return None
-    name = _NAMES.get(tree.this) or _SERIAL.get(_own_name(tree))
-    if name is None:
-        return None
-    if name is not TypeName.DECIMAL:
-        return ColumnType(name)
-    sizes = [str(size.name) for size in tree.expressions]
-    if not all(_SIZE.fullmatch(size) for size in sizes) or len(sizes) > _MOST_SIZES:
-        return None
-    precision, scale = ColumnType(name, *map(int, sizes)).decimal_size
-    return (
-        ColumnType(name, precision, scale) if 0 < precision <= MAX_PRECISION and scale <= precision else None
-    )
-
-
-def _own_name(tree: exp.DataType) -> str:
-    """The name of a type that is none of SQL's, in lower case; else nothing."""
-    kind = tree.args.get("kind") if tree.this is exp.DType.USERDEFINED else None
-    return "" if kind is None else str(kind if isinstance(kind, str) else kind.sql()).lower()
-
-
-def unmodelled(tree: exp.DataType, collation: str | None = None) -> Unmodelled | None:
-    """A type whose equality or order is not the model's; None for any other.
-
-    >>> unmodelled(exp.DataType.build("char(5)", dialect="spark")).text
-    'char(5)'
-    """
-    text = tree.sql().lower()
-    if collation is not None and collation.casefold() != BINARY_COLLATION:
-        return Unmodelled(f"{text} collate {collation.lower()}", BINARY_HINT)
-    if tree.this in _PADDED:
-        return Unmodelled(text, PADDED_HINT)
-    if own := _own_name(tree):
-        return None if own in _SERIAL else Unmodelled(text, UNKNOWN_HINT)
-    if tree.this in _OTHERS or not isinstance(tree.this, exp.DType):
-        return Unmodelled(text, OTHER_HINT)
-    return None
-
-
-def column_of_text(name: str, text: str | None) -> Column:
-    """A column of the type that a text names in Spark's dialect; of any type where it names none.
-
-    >>> str(column_of_text("x", "decimal(9, 2)").type), column_of_text("x", "array<int>").unmodelled.text
-    ('decimal(9,2)', 'array<int>')
-    """
-    tree = _tree(text)
-    if tree is None:
-        return Column(name)
-    return Column(name, column_type(tree) or ANY, unmodelled=unmodelled(tree, _collation(text)))
-
-
-def _tree(text: str | None) -> exp.DataType | None:
-    if not text:
-        return None
-    if _WITHOUT_ZONE.fullmatch(
-        text.strip()
-    ):  # PostgreSQL's name, which Spark's dialect reads as another type
-        return exp.DataType(this=exp.DType.TIMESTAMPNTZ)
-    try:
-        return exp.DataType.build(text, dialect="spark")
-    except ParseError:
-        return None
-
-
-def _collation(text: str | None) -> str | None:
-    found = _COLLATE.search(text or "")
-    return None if found is None else found[1]
 
 
 class _Constraints(Struct):
@@ -176,24 +63,21 @@ def declaration(name: str, schema: exp.Schema, problems: Problems) -> Declaratio
         if isinstance(kind, exp.DataType) and kind.this is exp.DType.DECIMAL and column_type(kind) is None:
             message = f"column `{one.name}` of `{name}` is of type `{kind.sql().lower()}`, which there is not"
             problems.error(Code.UNKNOWN_TYPE, message, one, "no such size", hint=_DECIMALS)
-        if isinstance(kind, exp.DataType) and (meant := _misspelt(_own_name(kind))):
-            message = f"column `{one.name}` of `{name}` is of type `{_own_name(kind)}`, which there is not"
+        if isinstance(kind, exp.DataType) and (meant := misspelt(own_name(kind))):
+            message = f"column `{one.name}` of `{name}` is of type `{own_name(kind)}`, which there is not"
             problems.error(Code.UNKNOWN_TYPE, message, one, hint=f"did you mean `{meant}`?")
     columns = tuple(
         Column(
-            one.name, _type(one), one.name in found.not_null, problems.source.span_of(one), _unmodelled(one)
+            one.name,
+            _type(one, problems),
+            one.name in found.not_null,
+            problems.source.span_of(one),
+            _unmodelled(one),
         )
         for one in definitions
     )
     unique, foreign_keys = tuple(dict.fromkeys(found.unique)), _foreign_keys(found, problems)
     return Declaration(name, columns, found.key, unique, foreign_keys, problems.source.span_of(schema.this))
-
-
-def _misspelt(own: str) -> str | None:
-    """The type that was probably meant by a name that is none."""
-    known = [*(one.value for one in TypeName if one is not TypeName.ANY), *_SERIAL]
-    spelt = [*known, "integer", "numeric", "varchar", "interval", "timestamp_ltz", "binary"]
-    return None if own in _SERIAL else next(iter(get_close_matches(own, spelt, 1, _ALIKE)), None)
 
 
 def constrained(table: Declaration, tree: exp.Alter, problems: Problems) -> Declaration:
@@ -215,9 +99,15 @@ def _foreign_keys(found: _Constraints, problems: Problems) -> tuple[ForeignKey, 
     )
 
 
-def _type(definition: exp.ColumnDef) -> ColumnType:
+def _type(definition: exp.ColumnDef, problems: Problems) -> ColumnType:
     kind = definition.args.get("kind")
-    return ANY if not isinstance(kind, exp.DataType) else column_type(kind) or ANY
+    if not isinstance(kind, exp.DataType):
+        return ANY
+    if kind.this is exp.DType.DECIMAL and not kind.expressions and is_dump(problems.source.text):
+        return ColumnType(
+            TypeName.DECIMAL, MAX_PRECISION, _DUMPED_SCALE
+        )  # Spark's has no digits behind the point
+    return column_type(kind) or ANY
 
 
 def _unmodelled(definition: exp.ColumnDef) -> Unmodelled | None:

@@ -98,6 +98,14 @@ _CLAUSES = {
 }
 
 
+def _is_compared(node: exp.Expr) -> bool:
+    """Whether a value is a side of a comparison, which is the same whichever of several equal texts it is."""
+    above = node.parent
+    while isinstance(above, exp.Paren):
+        above = above.parent
+    return isinstance(above, exp.Predicate)
+
+
 def refused_in(tree: exp.Expr, text: str) -> tuple[exp.Expr, str, str] | None:
     """The first thing in a query that is not allowed: where it stands, what it is, and what to do.
 
@@ -111,6 +119,12 @@ def refused_in(tree: exp.Expr, text: str) -> tuple[exp.Expr, str, str] | None:
             return node.args["distinct"], "DISTINCT ON", in_spark(node)
         if (other := otherwise_in_spark(node)) is not None:
             return node, *other
+        if isinstance(node, exp.Collate) and not _is_compared(node):
+            return (
+                node,
+                "a value of a collation that is not compared at once",
+                "compare it: `a COLLATE c = b`",
+            )
         if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
             return node, f"the function `{node.sql(SPARK)}`", "call Spark's function, by its name alone"
         place = node.meta.get("start") if isinstance(node, exp.Func) else None

@@ -304,6 +304,14 @@ def test_what_no_definition_holds_stays_text_with_a_reason_and_a_place(query: st
         ("select main.shop.my_function(name) n from customer", "`main.shop.my_function(name)`"),
         ("select name from customer left join sale on assert_true(name = 'x') is null", "`assert_true`"),
         ("select raise_error(name) n from customer", "`raise_error`"),
+        (
+            "select cast(min(name collate utf8_lcase) as string) n from customer",
+            "collation that is not compared",
+        ),
+        (
+            "select name from customer order by name collate unicode_ci limit 1",
+            "collation that is not compared",
+        ),
         ("select input_file_name() n from customer", "`input_file_name`"),
         ("select rand() r from customer", "`rand`"),
         ("select uuid() r from customer", "`uuid`"),

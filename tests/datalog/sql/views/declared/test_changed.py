@@ -34,6 +34,7 @@ BEGUN = "create table s.t (id bigint primary key, a int, b int); create view v a
         "set spark.sql.session.timeZone = +09:00",
         "create or replace temporary function Upper(x string) returns string return lower(x)",
         "create function s.`sum` as 'com.example.Sum'",
+        "create schema x default collation utf8_lcase",
         "insert into v values (1, 2)",
         "INSERT OVERWRITE TABLE v SELECT 1, 2",
         "insert /* more */ into v by name select 1 as id",
@@ -78,6 +79,7 @@ def test_it_is_an_error(statement: str) -> None:
         "insert into other select id from v",
         "delete from t where id = 1",
         "copy t from stdin",
+        "create schema x default collation UTF8_BINARY",
     ],
 )
 def test_what_changes_nothing_is_passed_over(statement: str) -> None:

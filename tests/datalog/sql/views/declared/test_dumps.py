@@ -273,3 +273,40 @@ ALTER TABLE ONLY public.a ADD CONSTRAINT a_pkey PRIMARY KEY (x);
 def test_a_type_that_is_misspelt_is_an_error() -> None:
     with pytest.raises(ProgramError, match="type `bigin`, which there is not"):
         read_sql("create table t (id bigin primary key, x int); create view v as select x from t;")
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        ('"Kind" public."OrderKind" default \'a\'::public."OrderKind" not null', "string"),
+        ('kind "OrderKind"', None),
+        ("kind bit varying(5)", None),
+        ("kind text storage external not null", "string"),
+        ("kind numeric(5,2) default 0 check (kind ~ 'a') not null", "decimal(5,2)"),
+        ("kind text default 'a)b,' check (kind !~ 'x')", "string"),
+        (
+            "constraint c check (id ~ '^[a-z]+$'::text), kind int references o on delete cascade on update set null",
+            "int",
+        ),
+        ("kind int auto_increment comment 'a, b (c)' unique", "int"),
+        ("kind other.mood", None),
+    ],
+)
+def test_what_only_other_databases_read_in_a_definition_is_left_out(column: str, kind: str | None) -> None:
+    text = f"""create type public."OrderKind" as enum ('a'); create type a.mood as enum ('b');
+        create table o (id int primary key); create table t (id text, {column}, check (id ~ 'b'), primary key (id));"""
+    tables, _ = read(text, "select id from t")
+    found = {one.name.lower(): str(one.type) for one in tables["t"].columns}
+    assert found == {"id": "string", **({} if kind is None else {"kind": kind})}
+    assert [one.name.lower() for one in tables["t"].unread] == ([] if kind else ["kind"])
+    assert tables["t"].key == ("id",)
+
+
+def test_numbers_of_any_size_have_digits_behind_the_point() -> None:
+    definition = "CREATE TABLE public.a (x numeric);"
+    for head, kind in (
+        ("", "decimal(10,0)"),
+        ("-- PostgreSQL database dump\n-- Name: a; Type: TABLE; Schema: p; Owner: o\n", "decimal(38,18)"),
+    ):
+        tables, _ = read(f"{head}{definition}", "select x from a")
+        assert str(tables["a"].columns[0].type) == kind
