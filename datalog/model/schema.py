@@ -158,7 +158,10 @@ class Unmodelled(Struct, frozen=True):
 
 BINARY_COLLATION = "utf8_binary"
 """The collation in which only the same strings are equal."""
-PADDED_HINT = "give the column the type `string` or `varchar`, which are not padded with blanks"
+PADDED_HINT = (
+    "give the column the type `string`, which is not padded with blanks; where a dump declares it, by"
+    " `ALTER TABLE t ALTER COLUMN c TYPE string` in a file beside it"
+)
 BINARY_HINT = "give the column the collation UTF8_BINARY, in which only the same strings are equal"
 OTHER_HINT = "store what views need of it in columns of numbers, strings, booleans, dates or timestamps"
 UNKNOWN_HINT = "declare it by a type that its values have: `string` for an enumeration"

@@ -21,12 +21,16 @@ from datalog.sql.views.written_out.as_written import without_comments
 from datalog.sql_settings import SQL_SETTINGS, TIME_ZONE, UTC
 
 _KEYS = "constraint|primary|unique|foreign|check|key|index|generated|partition"
-_COLUMN = r"(?:column\s+)?(?:if\s+exists\s+)?[\w`\"]+\s+(?:set\s+data\s+)?type\b"
+_COLUMN = r"(?:column\s+)?(?:if\s+exists\s+)?([\w`\"]+)\s+(?:set\s+data\s+)?type\b"
 _ALTERED = re.compile(
     rf"alter\s+(?:table|view)\s+(?:if\s+exists\s+)?(?:only\s+)?{NAMES}\s+"
     rf"(?:as\b|rename\b|replace\s+columns\b|change\b|drop\s+columns?\b|alter\s+{_COLUMN}"
     rf"|add\s+(?!(?:if\s+not\s+exists\s+)?(?:{_KEYS})\b))",
     re.IGNORECASE,
+)
+_RETYPED = re.compile(
+    rf"alter\s+table\s+(?:if\s+exists\s+)?(?:only\s+)?{NAMES}\s+alter\s+{_COLUMN}\s+([^,;]+?(?:\([\d\s,]+\))?)(?:\s+using\b.*)?$",
+    re.IGNORECASE | re.DOTALL,
 )
 _DROPPED = re.compile(rf"drop\s+(?:table|view)\s+(?:if\s+exists\s+)?{NAMES}", re.IGNORECASE)
 _FUNCTION = re.compile(
@@ -92,6 +96,12 @@ def changing(statement: Statement, catalogue: Catalogue) -> Diagnostic | None:
         "it cannot be passed over",
         hint="write the CREATE statement as it is to be, and leave this one out",
     )
+
+
+def retyped(statement: Statement) -> tuple[tuple[str, ...], str, str] | None:
+    """The table whose column a statement gives another type, its last part first, the column, and the type."""
+    found = _RETYPED.match(_plain(statement))
+    return None if found is None else (parts_of(found[1]), found[2].strip('`"'), found[3])
 
 
 def writes(statement: Statement) -> bool:

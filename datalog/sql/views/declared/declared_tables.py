@@ -13,7 +13,7 @@ from datalog.model import ANY, Column, Declaration, ForeignKey, Span
 from datalog.model.schema import UNKNOWN_HINT
 from datalog.sql.dialect import SPARK
 from datalog.sql.views.catalogue import Catalogue, fits, folded
-from datalog.sql.views.declared.changed import changing, writes, writing
+from datalog.sql.views.declared.changed import changing, retyped, writes, writing
 from datalog.sql.views.declared.column_types import column_of_text
 from datalog.sql.views.declared.dumps import (
     altered_by_dropping,
@@ -38,6 +38,7 @@ class DeclaredTables(Struct):
     _parents: list[tuple[str, ...]] = field(default_factory=list)
     _types: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
     _partitions: list[tuple[str, ...]] = field(default_factory=list)
+    _retyping: list[Statement] = field(default_factory=list)
     _writing: list[Statement] = field(default_factory=list)
 
     @property
@@ -52,32 +53,40 @@ class DeclaredTables(Struct):
             if table is not None:
                 self.catalogue.replace(table, constrained(table, found.body, problems))
                 return
+        if self._is_noted(statement):
+            return
         if (change := changing(statement, self.catalogue)) is not None:
             problems.found.append(change)
-            return
-        if (made := named_type(statement.text)) is not None:
-            self._types.append(made)
-            return
-        if partition := attached(statement.text):
-            self._partitions.append(partition)
-            return
-        if writes(statement):
-            self._writing.append(statement)
             return
         problems.found.append(skipped(statement))
         if found.kind is Kind.CHILD:
             tables = [one for its in statement.tree.find_all(exp.InheritsProperty) for one in its.expressions]
             self._parents += [tuple(part.name for part in reversed(one.parts)) for one in tables]
             self._doubt(", ".join(f"`{one.name}`" for one in tables), problems)
-        elif parts := inherited_by_altering(statement.text):
-            self._parents.append(parts)
-            self._doubt(f"`{parts[0]}`", problems)
+        elif both := inherited_by_altering(statement.text):
+            self._parents.append(both[0])
+            self._partitions.append(both[1])  # its rows are its parent's, too
+            self._doubt(f"`{both[0][0]}`", problems)
         elif parts := altered_by_dropping(statement.text):
             doubted = [one for one in self.catalogue.bases(parts) if one in self.every]  # whichever is meant
             for table in doubted:
                 self.catalogue.replace(table, _without_promises(table))
             if doubted:
                 self._doubt(", ".join(f"`{one.name}`" for one in doubted), problems)
+
+    def _is_noted(self, statement: Statement) -> bool:
+        """Whether a statement says what is settled behind all of them, wherever they stand."""
+        if made := named_type(statement.text):
+            self._types.append(made)
+        elif partition := attached(statement.text):
+            self._partitions.append(partition)
+        elif retyped(statement):
+            self._retyping.append(statement)
+        elif writes(statement):
+            self._writing.append(statement)
+        else:
+            return False
+        return True
 
     def _doubt(self, tables: str, problems: Problems) -> None:
         """Says of the last warning that keys are lost."""
@@ -102,8 +111,23 @@ class DeclaredTables(Struct):
         for parts in self._partitions:
             for table in self.catalogue.bases(parts):
                 self.catalogue.forget(table)
+        for statement in self._retyping:
+            yield from self._retype(statement)
         yield from self._leave_out_unread()
         yield from (writing(one, self.catalogue) or skipped(one) for one in self._writing)
+
+    def _retype(self, statement: Statement) -> Iterator[Diagnostic]:
+        """Gives a column of a table another type; of a view that is an error, as any change of it."""
+        parts, name, text = retyped(statement) or ((), "", "")
+        views, bases = self.catalogue.meant(parts)
+        if views or not bases:
+            yield changing(statement, self.catalogue) or skipped(statement)
+            return
+        for table in bases:
+            columns = (
+                _with_type(c, text) if c.name.casefold() == name.casefold() else c for c in table.columns
+            )
+            self.catalogue.replace(table, replace(table, columns=tuple(columns)))
 
     def _leave_out_unread(self) -> Iterator[Diagnostic]:
         """Leaves out the columns whose types are not modelled, and the keys and foreign keys with one of them."""
@@ -138,15 +162,19 @@ class DeclaredTables(Struct):
         while len(made := [one for one in types if fits(folded(parts_of(text)), one[0])]) == 1:
             types.remove(made[0])
             text = made[0][1]
-        plain = column_of_text(column.name, text)
-        is_known = plain.unmodelled is not None or plain.type != ANY
-        return replace(column, type=plain.type, unmodelled=plain.unmodelled) if is_known else column
+        typed = _with_type(column, text)
+        return typed if typed.unmodelled is not None or typed.type != ANY else column
 
     def _meant(self, parts: tuple[str, ...]) -> Declaration | None:
         """The one table of the texts that a name means."""
         views, bases = self.catalogue.meant(parts)
         is_one = len(bases) == 1 and not views and any(one is bases[0] for one in self.every)
         return bases[0] if is_one else None
+
+
+def _with_type(column: Column, text: str) -> Column:
+    its = column_of_text(column.name, text)
+    return replace(column, type=its.type, unmodelled=its.unmodelled)
 
 
 def _without_promises(table: Declaration) -> Declaration:

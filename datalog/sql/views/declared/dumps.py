@@ -158,14 +158,14 @@ def altered_by_dropping(text: str) -> tuple[str, ...]:
     return () if found is None else parts_of(found[1])
 
 
-def inherited_by_altering(text: str) -> tuple[str, ...]:
-    """The same of a table whose child a statement makes another one.
+def inherited_by_altering(text: str) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """The parts of the names of a table and of its child that a statement makes another one; None of others.
 
     >>> inherited_by_altering("alter table t inherit b.p")
-    ('p', 'b')
+    (('p', 'b'), ('t',))
     """
     found = _INHERITS.match(text)
-    return () if found is None else parts_of(found[2])
+    return None if found is None else (parts_of(found[2]), parts_of(found[1]))
 
 
 def parts_of(name: str) -> tuple[str, ...]:

@@ -18,9 +18,7 @@ BEGUN = "create table s.t (id bigint primary key, a int, b int); create view v a
         "alter table t add column c int",
         "alter table s.t add columns (c int, d string)",
         "alter table if exists only t add c int",
-        "alter table t alter column a type bigint",
-        "alter table t alter a set data type bigint",
-        "alter table t alter column a type decimal(9, 2)",
+        "alter table v alter column a type bigint",
         "alter table t change column a z int",
         "alter table t replace columns (id bigint)",
         "alter table `s`.`t` rename column a to z",
@@ -106,3 +104,26 @@ def test_a_view_that_is_written_to_may_be_defined_in_another_text() -> None:
     ]
     with pytest.raises(ProgramError, match="a statement `insert` writes rows of `d`, which a query defines"):
         read_sql(texts)
+
+
+@pytest.mark.parametrize(
+    "statement", ["{0} type {1}", "{0} set data type {1}", "{0} type {1} using code::{1}"]
+)
+@pytest.mark.parametrize("kind", ["string", "decimal(9, 2)", "json"])
+def test_the_type_of_a_column_may_be_changed(statement: str, kind: str) -> None:
+    """In another text, too, whichever comes first: so a dump need not be edited."""
+    texts = [
+        SqlText(f"alter table s.t alter column `Code` {statement.format('', kind)}", "a.sql"),
+        SqlText(
+            "create table s.t (id int primary key, code char(2)); create view v as select id from t", "t.sql"
+        ),
+    ]
+    for order in (texts, texts[::-1]):
+        found = read_sql(order)
+        assert not found.warnings
+        (table,) = found.declarations[:1]
+        kinds = {
+            one.name: str(one.type) if one.unmodelled is None else one.unmodelled.text
+            for one in (*table.columns, *table.unread)
+        }
+        assert kinds["code"].replace(" ", "") == kind.replace(" ", "")
