@@ -23,7 +23,7 @@ from datalog.sql.views.declared.dumps import (
     parts_of,
 )
 from datalog.sql.views.declared.statement import Defined, Kind, constrained, skipped
-from datalog.sql.views.source import Problems, Statement
+from datalog.sql.views.source import Problems, Statement, near
 
 
 class DeclaredTables(Struct):
@@ -124,6 +124,10 @@ class DeclaredTables(Struct):
             yield changing(statement, self.catalogue) or skipped(statement)
             return
         for table in bases:
+            if name.casefold() not in map(str.casefold, table.column_names):
+                message = f"`{table.name}` has no column `{name}`"
+                hint = near(name, table.column_names, "column")
+                yield Diagnostic(Code.SQL_UNKNOWN_COLUMN, message, statement.span, hint=hint)
             columns = (
                 _with_type(c, text) if c.name.casefold() == name.casefold() else c for c in table.columns
             )

@@ -127,3 +127,12 @@ def test_the_type_of_a_column_may_be_changed(statement: str, kind: str) -> None:
             for one in (*table.columns, *table.unread)
         }
         assert kinds["code"].replace(" ", "") == kind.replace(" ", "")
+
+
+def test_a_column_whose_type_is_changed_is_there() -> None:
+    with pytest.raises(ProgramError, match="`t` has no column `cod`") as refused:
+        read_sql(
+            "create table t (id int primary key, code char(2)); alter table t alter cod type string; select id from t"
+        )
+    (found,) = refused.value.diagnostics
+    assert "code" in (found.hint or "")
