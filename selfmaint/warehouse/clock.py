@@ -22,16 +22,24 @@ class Clock:
 
     Attributes:
         reads_time: whether some read the time; else they read the date alone, in UTC.
-        at: the catalog at another moment.
+        at: the catalog at another moment; those of the last few are kept.
+        began: when the definitions were read first.
     """
 
     moment: datetime
     reads_time: bool = field(compare=False)
     at: Callable[[datetime], Catalog] = field(compare=False)
+    began: datetime | None = field(default=None, compare=False)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Another process, which gets a copy, asks for no other moment."""
         return Clock, (self.moment, self.reads_time, _no_other)
+
+    def current(self) -> datetime:
+        """The moment that counts as now: when the definitions were read, if that is a moment ago."""
+        moment = now()
+        is_recent = self.began is not None and timedelta() <= moment - self.began < _AGO
+        return self.began if self.began is not None and is_recent and self.began > self.moment else moment
 
     def says_the_same(self, moment: datetime) -> bool:
         """Whether the definitions of another moment are these."""
@@ -54,6 +62,9 @@ def _no_other(moment: datetime) -> Catalog:
     raise ValueError(f"a copy of a clock does not know of {moment}")
 
 
+MOMENTS = 4
+"""Of so many moments definitions are kept: when they were read, of the contents, and of none."""
+_AGO = timedelta(minutes=1)
 LATER = timedelta(days=1000)
 """After so long definitions that read the date or time say something else."""
 

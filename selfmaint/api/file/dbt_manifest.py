@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -30,7 +31,7 @@ from selfmaint.api.file.programs import TextsAt, catalog_of_sql, texts_at
 from selfmaint.api.file.toml_tables import read_text
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.warehouse.catalog import Catalog
-from selfmaint.warehouse.clock import Clock
+from selfmaint.warehouse.clock import MOMENTS, Clock
 
 _Node: TypeAlias = Mapping[str, Any]
 
@@ -81,18 +82,19 @@ def read_dbt_manifest(path: Path) -> SqlViews:
 
 def catalog_of_dbt(path: Path, *, helpers: bool = False, moment: datetime | None = None) -> Catalog:
     """The catalog of a dbt project at a moment; see `read_dbt_manifest`. With `helpers` models that need one get it."""
-    return _catalog_of(path, _load(path), helpers=helpers, moment=moment)
+    data = _load(path)
 
+    @lru_cache(MOMENTS)
+    def at(other: datetime | None) -> Catalog:
+        project = _Project(path, data, other)
+        schema = catalog_of_sql(project.views())
+        if helpers:
+            from selfmaint.api.following.helper_views import with_helpers  # noqa: PLC0415 - only where there are some
 
-def _catalog_of(path: Path, data: Mapping[str, Any], *, helpers: bool, moment: datetime | None) -> Catalog:
-    project = _Project(path, data, moment)
-    schema = catalog_of_sql(project.views())
-    if helpers:
-        from selfmaint.api.following.helper_views import with_helpers  # noqa: PLC0415 - only where there are some
+            schema = with_helpers(schema, project.views, project.unfolded())
+        return replace(schema, clock=project.clock(at, moment))
 
-        schema = with_helpers(schema, project.views, project.unfolded())
-    clock = project.clock(lambda other: _catalog_of(path, data, helpers=helpers, moment=other))
-    return replace(schema, clock=clock)
+    return at(moment)
 
 
 def _load(path: Path) -> Mapping[str, Any]:
@@ -176,10 +178,10 @@ class _Project(Struct, dict=True):
         said = metadata.get("adapter_type") if isinstance(metadata, dict) else None
         return said.lower() if isinstance(said, str) and said else "spark"
 
-    def clock(self, at: Callable[[datetime], Catalog]) -> Clock | None:
+    def clock(self, at: Callable[[datetime], Catalog], began: datetime | None) -> Clock | None:
         """The clock of the project, from what was read of it."""
         moment = next((one.moment for one in self._dated if one.moment is not None), None)
-        return TextsAt([], moment, any(one.reads_time for one in self._dated)).clock(at)
+        return TextsAt([], moment, any(one.reads_time for one in self._dated)).clock(at, began)
 
     def unfolded(self) -> list[SqlText]:
         """The models that are unfolded where they are read."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from datalog.model import Declaration, Program
 from selfmaint.api.file.toml_tables import read_text
 from selfmaint.errors import Code, input_error
 from selfmaint.warehouse.catalog import Catalog, catalog
-from selfmaint.warehouse.clock import Clock
+from selfmaint.warehouse.clock import MOMENTS, Clock
 
 if TYPE_CHECKING:
     from datalog.sql.views import SqlText, SqlViews
@@ -110,19 +111,19 @@ def _catalog_of_texts(
 ) -> Catalog:
     from datalog.sql.views import read_sql
 
-    given = texts_at(texts, moment)
-    schema = catalog_of_sql(read_sql(given.texts, declarations))
-    if helpers:
-        from selfmaint.api.following.helper_views import with_helpers
+    @lru_cache(MOMENTS)
+    def at(other: datetime | None) -> Catalog:
+        given = texts_at(texts, other)
+        schema = catalog_of_sql(read_sql(given.texts, declarations))
+        if helpers:
+            from selfmaint.api.following.helper_views import with_helpers
 
-        schema = with_helpers(
-            schema, lambda more, instead: read_sql([*given.texts, *more], declarations, instead=instead)
-        )
+            schema = with_helpers(
+                schema, lambda more, instead: read_sql([*given.texts, *more], declarations, instead=instead)
+            )
+        return replace(schema, clock=given.clock(at, moment))
 
-    def at(other: datetime) -> Catalog:
-        return _catalog_of_texts(texts, declarations, helpers=helpers, moment=other)
-
-    return replace(schema, clock=given.clock(at))
+    return at(moment)
 
 
 class TextsAt(Struct, frozen=True):
@@ -137,9 +138,9 @@ class TextsAt(Struct, frozen=True):
     moment: datetime | None = None
     reads_time: bool = False
 
-    def clock(self, at: Callable[[datetime], Catalog]) -> Clock | None:
-        """The clock of what they define."""
-        return None if self.moment is None else Clock(self.moment, self.reads_time, at)
+    def clock(self, at: Callable[[datetime], Catalog], began: datetime | None) -> Clock | None:
+        """The clock of what they define; `began`: when they were read first."""
+        return None if self.moment is None else Clock(self.moment, self.reads_time, at, began)
 
 
 def texts_at(texts: Sequence[SqlText], moment: datetime | None) -> TextsAt:

@@ -66,8 +66,7 @@ def moved(warehouse: Warehouse[D]) -> Moved | None:
         InputError: SM404 contents that would have to be kept in another form: see `require_one_form`.
     """
     its = warehouse.catalog.clock
-    moment = clock.now()
-    if its is None or its.says_the_same(moment):
+    if its is None or its.says_the_same(moment := its.current()):
         return None
     catalog = its.at(moment)
     require_one_form(warehouse.catalog, catalog)

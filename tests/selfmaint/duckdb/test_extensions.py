@@ -86,4 +86,6 @@ def test_the_next_process_does_not_check_a_file_that_is_as_it_was(
     copy.touch()
     load(copy)
     assert sum(checks) == (2 if is_kept else 3)
-    assert [note.name.split(".")[0] for note in cache.parent.rglob("*.signed")] == ["sqlite_scanner"] * is_kept
+    assert [note.name.split(".")[0] for note in cache.parent.rglob("*.signed")] == [
+        "sqlite_scanner"
+    ] * is_kept
