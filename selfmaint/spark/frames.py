@@ -53,7 +53,13 @@ def digest_of(frame: DataFrame) -> tuple[int, str]:
     """The number of rows, and what their hashes come to together, in whatever order they are."""
     plain = positional(frame)
     values = [plain[name] for name in plain.columns]
-    row = [*(value.isNull() for value in values), *values]  # a null alone leaves a hash as it is
+    texts = [
+        f.col(c).cast("string")
+        for c, field in zip(plain.columns, plain.schema.fields, strict=True)
+        if _is_float(field)
+    ]
+    # A null alone leaves a hash as it is, and so does the sign of a zero.
+    row = [*(value.isNull() for value in values), *values, *texts]
     one, other = (f.xxhash64(f.lit(seed), *row) for seed in (1, 2))
     # Not mixed alone: of two equal rows nothing would be left.
     hashes = f.bit_xor(one), f.bit_xor(other), f.sum(one.cast("decimal(20, 0)"))

@@ -25,6 +25,7 @@ class Named(Struct):
         columns_found: its columns, once it has been read.
         failed: whether it cannot be read.
         names: the names of its columns all the same, where they are known.
+        uses_unread: whether it uses a column that is not read.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Named(Struct):
     columns_found: tuple[Column, ...] = ()
     failed: bool = False
     names: tuple[str, ...] | None = None
+    uses_unread: bool = False
 
 
 UNREAD = " is defined by SQL that cannot be read"

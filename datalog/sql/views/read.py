@@ -35,7 +35,7 @@ from datalog.sql.views.declared.statement import (
     query_text,
 )
 from datalog.sql.views.kept.misread import misread
-from datalog.sql.views.kept.otherwise import otherwise
+from datalog.sql.views.kept.otherwise import Otherwise, otherwise
 from datalog.sql.views.kept.text_reads import Queries, text_query
 from datalog.sql.views.kept.unknown_names import report_unknown
 from datalog.sql.views.kept.unread_columns import used_unread
@@ -233,12 +233,12 @@ class _Reading(Struct, dict=True):
             self.catalogue.reading.pop()
 
     def _define(self, view: Named) -> None:
+        self._require_read(view)
         every = [one.tree for one in self.catalogue.views]
         view.tree, view.text = with_row_numbers(view.tree, view.text, self._apart(view, view.problems))
         by_places = places_written_out(view.tree, view.text, every, (*self.given, *self.tables.every))
         view.tree, view.text = written_out(by_places[0], default_name), by_places[1]
         report_outside(view.tree, view.problems)
-        self._require_read(view)
         if view.problems.source.outside is not None:
             view.problems.outside(
                 view.problems.source.outside + ", which", None, "give the query of all rows"
@@ -253,6 +253,7 @@ class _Reading(Struct, dict=True):
 
     def _require_read(self, view: Named) -> None:
         for column, kind, hint in used_unread(view.tree, self.catalogue):
+            view.uses_unread = True
             raise view.problems.outside(f"column {column} of type `{kind.text}`", view.tree, hint)
 
     def _defined(self, view: Named, query: Query, variables: Variables, *, is_split: bool = False) -> None:
@@ -307,7 +308,7 @@ class _Reading(Struct, dict=True):
 
     def _otherwise(self, view: Named, error: UnreadableError) -> None:
         """A view that could not be read, with what is told of it all the same."""
-        found = otherwise(view, error, lambda: self._apart(view))
+        found = Otherwise() if view.uses_unread else otherwise(view, error, lambda: self._apart(view))
         if found.query is not None:
             view.failed = False
             view.problems.found.clear()

@@ -21,41 +21,59 @@ from datalog.sql.views.written_out.as_written import without_comments
 from datalog.sql_settings import SQL_SETTINGS, TIME_ZONE, UTC
 
 _KEYS = "constraint|primary|unique|foreign|check|key|index|generated|partition"
-_COLUMN = r"(?:column\s+)?(?:if\s+exists\s+)?([\w`\"]+)\s+(?:set\s+data\s+)?type\b"
-_ALTERED = re.compile(
-    rf"alter\s+(?:table|view)\s+(?:if\s+exists\s+)?(?:only\s+)?{NAMES}\s+"
-    rf"(?:as\b|rename\b|replace\s+columns\b|change\b|drop\s+columns?\b|alter\s+{_COLUMN}"
-    rf"|add\s+(?!(?:if\s+not\s+exists\s+)?(?:{_KEYS})\b))",
-    re.IGNORECASE,
+_COLUMN = r"(?:column\s+)?(?:if\s+exists\s+)?([\w`\"]+)"
+_ALTER = (
+    rf"alter\s+(?:(?:materialized\s+|streaming\s+)?view|table)\s+(?:if\s+exists\s+)?(?:only\s+)?{NAMES}\s+"
 )
+_ALTERED = re.compile(rf"{_ALTER}(.+)", re.IGNORECASE | re.DOTALL)
 _RETYPED = re.compile(
-    rf"alter\s+table\s+(?:if\s+exists\s+)?(?:only\s+)?{NAMES}\s+alter\s+{_COLUMN}\s+([^,;]+?(?:\([\d\s,]+\))?)(?:\s+using\b.*)?$",
+    rf"{_ALTER}alter\s+{_COLUMN}\s+(?:set\s+data\s+)?type\s+([^,;]+?(?:\([\d\s,]+\))?)(?:\s+using\b(?:[^,()]|\([^()]*\))*)?$",
     re.IGNORECASE | re.DOTALL,
 )
-_DROPPED = re.compile(rf"drop\s+(?:table|view)\s+(?:if\s+exists\s+)?{NAMES}", re.IGNORECASE)
+_SAME = re.compile(
+    rf"(?:owner|unset|cluster|enable|disable|replica|attach|detach|validate|comment|recover|compact|force|no\s|reset|inherit"
+    r"|set\s+(?:tblproperties|serde|owner|schema|tags|location|statistics|storage|tablespace|access|logged|\()"
+    rf"|add\s+(?:if\s+not\s+exists\s+)?(?:{_KEYS})\b|rename\s+(?:constraint|index|partition)\b|partition\b"
+    r"|drop\s+(?:if\s+exists\s+)?(?:constraint|primary|foreign|unique|check|index|key|partition)\b"
+    rf"|alter\s+{_COLUMN}\s+(?:set\s+(?:default|statistics|storage|compression|not\s+null|\()|drop\b|comment\b|add\b)"
+    r")",
+    re.IGNORECASE,
+)
+_DROPPED = re.compile(
+    rf"drop\s+(?:table|(?:materialized\s+)?view)\s+(?:if\s+exists\s+)?{NAMES}", re.IGNORECASE
+)
 _FUNCTION = re.compile(
-    rf"create\s+(?:or\s+replace\s+)?(?:temp(?:orary)?\s+)?function\s+(?:if\s+not\s+exists\s+)?{NAMES}",
+    rf"create\s+(?:or\s+replace\s+)?(?:temp(?:orary)?\s+)?(?:aggregate\s+)?(?:function|macro)\s+(?:if\s+not\s+exists\s+)?{NAMES}",
     re.IGNORECASE,
 )
 _COLLATED = re.compile(
     r"create\s+(?:schema|database)\b.*\bdefault\s+collation\s+`?(\w+)", re.IGNORECASE | re.DOTALL
 )
-_TABLE = rf"(?:table\s+)?(?:if\s+exists\s+)?(?:only\s+)?{NAMES}"
-_WRITTEN = re.compile(
-    rf"(?:insert\s+(?:ignore\s+)?(?:into|overwrite)|merge\s+into|update|delete\s+from|truncate|copy\s+into)\s+{_TABLE}"
-    rf"|load\s+data\b.*?\binto\s+{_TABLE}|(?:with|from)\b.*?\binsert\s+(?:into|overwrite)\s+{_TABLE}",
+_WRITES = re.compile(
+    r"(?:insert|replace|merge|upsert|update|delete|truncate|copy|load|(?:with|from)\b.*\binsert)\b",
     re.IGNORECASE | re.DOTALL,
 )
+_TARGETS = re.compile(
+    r"\b(?:insert\s+(?:or\s+\w+\s+)?(?:ignore\s+|all\s+)?(?:into\s+|overwrite\s+)?|into\s+|update\s+|truncate\s+"
+    r"|(?:replace|merge|copy)\s+(?:into\s+)?|delete\s+(?:from\s+)?)"
+    rf"(?:table\s+)?(?:if\s+exists\s+)?(?:only\s+)?({NAMES}(?:\s*,\s*{NAMES})*)",
+    re.IGNORECASE,
+)
+_NOT_WRITTEN = re.compile(
+    r"execute\b|(?:alter|drop|insert|merge|update|delete)\b.*?\bidentifier\s*\(", re.IGNORECASE
+)
+_WITHIN = re.compile(r"'(?:[^'\\]|\\.)*'|\([^()]*\)")
 _FILLED = re.compile(
     r"(?:insert|with|from)\b.*\b(?:select|from|\S+\s+table\s+[\w.`]+$)|merge\b", re.IGNORECASE | re.DOTALL
 )
-_SET = re.compile(r"set\s+(?:(time\s+zone)\s|([\w.]+)\s*=)\s*(.+)", re.IGNORECASE | re.DOTALL)
+_SET = re.compile(r"set\s+(?:(time\s+zone)\s|([\w.`]+)\s*=)\s*(.+)", re.IGNORECASE | re.DOTALL)
 _MEANT = {name.casefold(): (name, value) for name, value in {**SQL_SETTINGS, TIME_ZONE: UTC[0]}.items()}
 
 
 def changing(statement: Statement, catalogue: Catalogue) -> Diagnostic | None:
     """The error of a statement that changes what is defined before it, or what SQL means; None of others."""
-    if setting := _set(statement.text):
+    text = plain(statement)
+    if setting := _set(text):
         name, value, means = setting
         return Diagnostic(
             Code.SQL_SKIPPED,
@@ -64,7 +82,7 @@ def changing(statement: Statement, catalogue: Catalogue) -> Diagnostic | None:
             "it cannot be passed over",
             hint=f"leave it out: `{name}` is `{means}` here; a time zone is said in the warehouse file, in `[engine]`",
         )
-    function = _FUNCTION.match(statement.text)
+    function = _FUNCTION.match(text)
     if function and (name := parts_of(function[1])[0].casefold()) in TEXT_FUNCTIONS:
         return Diagnostic(
             Code.SQL_SKIPPED,
@@ -73,7 +91,7 @@ def changing(statement: Statement, catalogue: Catalogue) -> Diagnostic | None:
             "it cannot be passed over: the views are read as if they called Spark's",
             hint="give it another name, there and in the views",
         )
-    collated = _COLLATED.match(statement.text)
+    collated = _COLLATED.match(text)
     if collated and collated[1].casefold() != BINARY_COLLATION:
         return Diagnostic(
             Code.SQL_SKIPPED,
@@ -82,13 +100,17 @@ def changing(statement: Statement, catalogue: Catalogue) -> Diagnostic | None:
             "it cannot be passed over",
             hint="say the collation at the columns: `name STRING COLLATE ..`",
         )
-    found = _ALTERED.match(statement.text) or _DROPPED.match(statement.text)
-    if found is None:
+    if _NOT_WRITTEN.match(text):
+        what = "a statement does not say in words what it changes"
+        hint = "write the statement and the name, instead of `EXECUTE` and `IDENTIFIER(..)`"
+        return Diagnostic(Code.SQL_SKIPPED, what, statement.span, "it cannot be passed over", hint=hint)
+    found = _DROPPED.match(text) or _ALTERED.match(text)
+    if found is None or (found.re is _ALTERED and all(map(_SAME.match, _actions(found[2])))):
         return None
     views, bases = catalogue.meant(parts_of(found[1]))
     if not views and not bases:
         return None
-    word, name = statement.text.split(maxsplit=1)[0].lower(), parts_of(found[1])[0]
+    word, name = text.split(maxsplit=1)[0].lower(), parts_of(found[1])[0]
     return Diagnostic(
         Code.SQL_SKIPPED,
         f"a statement `{word}` changes `{name}`, which is defined before it",
@@ -100,13 +122,20 @@ def changing(statement: Statement, catalogue: Catalogue) -> Diagnostic | None:
 
 def retyped(statement: Statement) -> tuple[tuple[str, ...], str, str] | None:
     """The table whose column a statement gives another type, its last part first, the column, and the type."""
-    found = _RETYPED.match(_plain(statement))
+    found = _RETYPED.match(plain(statement))
     return None if found is None else (parts_of(found[1]), found[2].strip('`"'), found[3])
 
 
 def writes(statement: Statement) -> bool:
     """Whether a statement writes rows of a table."""
-    return _WRITTEN.match(_plain(statement)) is not None
+    text = plain(statement)
+    return _WRITES.match(text) is not None and _NOT_WRITTEN.match(text) is None
+
+
+def altered(statement: Statement) -> tuple[str, ...]:
+    """The parts of the name, the last one first, of what a statement alters; none of others."""
+    found = _ALTERED.match(plain(statement))
+    return () if found is None else parts_of(found[1])
 
 
 def writing(statement: Statement, catalogue: Catalogue) -> Diagnostic | None:
@@ -114,23 +143,31 @@ def writing(statement: Statement, catalogue: Catalogue) -> Diagnostic | None:
 
     The catalogue has all that is defined, also behind the statement, whose place among several texts says nothing.
     """
-    text = _plain(statement)
-    found = _WRITTEN.match(text)
-    written = next(name for name in (found.groups() if found else ()) if name)
-    views, bases = catalogue.meant(parts_of(written))
+    text = plain(statement)
     word = text.split(maxsplit=1)[0].lower()
-    if views:
-        what = f"a statement `{word}` writes rows of `{parts_of(written)[0]}`, which a query defines"
-        hint = "define all its rows by one query, for example with UNION ALL, and leave the statement out"
-    elif bases and _FILLED.match(text):
-        what = f"a statement `{word}` fills `{parts_of(written)[0]}` by a query: it is no base table then"
-        hint = "define it by `CREATE TABLE .. AS SELECT`; leave the statement out if the table's own changes are given"
-    else:
-        return None
-    return Diagnostic(Code.SQL_SKIPPED, what, statement.span, "it cannot be passed over", hint=hint)
+    lists = (found[1] for found in _TARGETS.finditer(text))
+    for written in (parts_of(name) for listed in lists for name in listed.split(",")):
+        views, bases = catalogue.meant(written)
+        if views:
+            what = f"a statement `{word}` writes rows of `{written[0]}`, which a query defines"
+            hint = "define all its rows by one query, for example with UNION ALL, and leave the statement out"
+        elif bases and _FILLED.match(text):
+            what = f"a statement `{word}` fills `{written[0]}` by a query: it is no base table then"
+            hint = "define it by `CREATE TABLE .. AS SELECT`; leave the statement out if its own changes are given"
+        else:
+            continue
+        return Diagnostic(Code.SQL_SKIPPED, what, statement.span, "it cannot be passed over", hint=hint)
+    return None
 
 
-def _plain(statement: Statement) -> str:
+def _actions(text: str) -> list[str]:
+    """What an ALTER does, one thing after another."""
+    while (shorter := _WITHIN.sub(" ", text)) != text:
+        text = shorter
+    return [one.strip() for one in text.split(",")]
+
+
+def plain(statement: Statement) -> str:
     """A statement's text without comments, its names written together."""
     return re.sub(r" ?\. ?", ".", without_comments(statement.text))
 
@@ -140,7 +177,7 @@ def _set(text: str) -> tuple[str, str, str] | None:
     found = _SET.match(text)
     if found is None:
         return None
-    name, means = _MEANT.get(TIME_ZONE.casefold() if found[1] else found[2].casefold(), (None, ""))
+    name, means = _MEANT.get(TIME_ZONE.casefold() if found[1] else found[2].strip("`").casefold(), (None, ""))
     value = found[3].strip().strip("'\"")
     same = UTC if name == TIME_ZONE else (means,)
     return None if name is None or value.casefold() in map(str.casefold, same) else (name, value, means)

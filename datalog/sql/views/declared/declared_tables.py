@@ -9,11 +9,11 @@ from sqlglot import exp
 
 from datalog.copies import replace
 from datalog.diagnostics import Code, Diagnostic, Severity
-from datalog.model import ANY, Column, Declaration, ForeignKey, Span
+from datalog.model import ANY, Column, Declaration, ForeignKey, Span, Unmodelled
 from datalog.model.schema import UNKNOWN_HINT
 from datalog.sql.dialect import SPARK
 from datalog.sql.views.catalogue import Catalogue, fits, folded
-from datalog.sql.views.declared.changed import changing, retyped, writes, writing
+from datalog.sql.views.declared.changed import altered, changing, plain, retyped, writes, writing
 from datalog.sql.views.declared.column_types import column_of_text
 from datalog.sql.views.declared.dumps import (
     altered_by_dropping,
@@ -39,6 +39,7 @@ class DeclaredTables(Struct):
     _types: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
     _partitions: list[tuple[str, ...]] = field(default_factory=list)
     _retyping: list[Statement] = field(default_factory=list)
+    _altering: list[tuple[tuple[str, ...], Statement]] = field(default_factory=list)
     _writing: list[Statement] = field(default_factory=list)
 
     @property
@@ -58,16 +59,18 @@ class DeclaredTables(Struct):
         if (change := changing(statement, self.catalogue)) is not None:
             problems.found.append(change)
             return
+        if (parts := altered(statement)) and not self.catalogue.bases(parts):
+            self._altering.append((parts, statement))
         problems.found.append(skipped(statement))
         if found.kind is Kind.CHILD:
             tables = [one for its in statement.tree.find_all(exp.InheritsProperty) for one in its.expressions]
             self._parents += [tuple(part.name for part in reversed(one.parts)) for one in tables]
             self._doubt(", ".join(f"`{one.name}`" for one in tables), problems)
-        elif both := inherited_by_altering(statement.text):
+        elif both := inherited_by_altering(plain(statement)):
             self._parents.append(both[0])
             self._partitions.append(both[1])  # its rows are its parent's, too
             self._doubt(f"`{both[0][0]}`", problems)
-        elif parts := altered_by_dropping(statement.text):
+        elif parts := altered_by_dropping(plain(statement)):
             doubted = [one for one in self.catalogue.bases(parts) if one in self.every]  # whichever is meant
             for table in doubted:
                 self.catalogue.replace(table, _without_promises(table))
@@ -76,9 +79,9 @@ class DeclaredTables(Struct):
 
     def _is_noted(self, statement: Statement) -> bool:
         """Whether a statement says what is settled behind all of them, wherever they stand."""
-        if made := named_type(statement.text):
+        if made := named_type(plain(statement)):
             self._types.append(made)
-        elif partition := attached(statement.text):
+        elif partition := attached(plain(statement)):
             self._partitions.append(partition)
         elif retyped(statement):
             self._retyping.append(statement)
@@ -111,10 +114,20 @@ class DeclaredTables(Struct):
         for parts in self._partitions:
             for table in self.catalogue.bases(parts):
                 self.catalogue.forget(table)
+        yield from self._settle_altered()
         for statement in self._retyping:
             yield from self._retype(statement)
         yield from self._leave_out_unread()
         yield from (writing(one, self.catalogue) or skipped(one) for one in self._writing)
+
+    def _settle_altered(self) -> Iterator[Diagnostic]:
+        """What is altered before it is defined: of several texts any may be the first."""
+        for parts, statement in self._altering:
+            if (change := changing(statement, self.catalogue)) is not None:
+                yield change
+            elif altered_by_dropping(plain(statement)):
+                for table in self.catalogue.bases(parts):
+                    self.catalogue.replace(table, _without_promises(table))
 
     def _retype(self, statement: Statement) -> Iterator[Diagnostic]:
         """Gives a column of a table another type; of a view that is an error, as any change of it."""
@@ -166,8 +179,7 @@ class DeclaredTables(Struct):
         while len(made := [one for one in types if fits(folded(parts_of(text)), one[0])]) == 1:
             types.remove(made[0])
             text = made[0][1]
-        typed = _with_type(column, text)
-        return typed if typed.unmodelled is not None or typed.type != ANY else column
+        return _with_type(column, text)
 
     def _meant(self, parts: tuple[str, ...]) -> Declaration | None:
         """The one table of the texts that a name means."""
@@ -178,7 +190,8 @@ class DeclaredTables(Struct):
 
 def _with_type(column: Column, text: str) -> Column:
     its = column_of_text(column.name, text)
-    return replace(column, type=its.type, unmodelled=its.unmodelled)
+    unknown = Unmodelled(text, UNKNOWN_HINT) if its.type == ANY else None
+    return replace(column, type=its.type, unmodelled=its.unmodelled or unknown)
 
 
 def _without_promises(table: Declaration) -> Declaration:

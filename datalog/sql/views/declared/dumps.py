@@ -23,6 +23,9 @@ _DOMAIN = re.compile(
     rf"create\s+domain\s+{NAMES}\s+as\s+(.+?)(?:\s+(?:constraint|check|not\s+null|null|default|collate)\b.*)?$",
     re.IGNORECASE | re.DOTALL,
 )
+_COLLATED = re.compile(
+    r"\bcollate\s+(?!(?:pg_catalog\.)?[\"`]?(?:C|POSIX|default|ucs_basic|utf8_binary)\b)", re.IGNORECASE
+)
 _ENUMERATION = re.compile(rf"create\s+type\s+{NAMES}\s+as\s+enum\b", re.IGNORECASE)
 _ATTACHES = re.compile(
     rf"alter\s+table\s+(?:only\s+)?{NAMES}\s+attach\s+partition\s+{NAMES}\s", re.IGNORECASE
@@ -66,13 +69,16 @@ def _blank(found: re.Match[str]) -> str:
 def named_type(text: str) -> tuple[tuple[str, ...], str] | None:
     """The name that a statement gives a type, its last part first, and the type; None of others.
 
+    Of texts of a collation of their own the type is the name itself, which means none.
+
     >>> named_type("create type s.mood as enum ('sad')"), named_type("create domain s.Code as text not null")
     ((('mood', 's'), 'string'), (('Code', 's'), 'text'))
     """
     found = _ENUMERATION.match(text) or _DOMAIN.match(text)
     if found is None:
         return None
-    return parts_of(found[1]), "string" if found.re is _ENUMERATION else found[2].strip()
+    kind = "string" if found.re is _ENUMERATION else found[2].strip()
+    return parts_of(found[1]), parts_of(found[1])[0] if _COLLATED.search(text) else kind
 
 
 def attached(text: str) -> tuple[str, ...]:
@@ -99,6 +105,8 @@ def columns_alone(chunk: list[Token]) -> list[Token]:
                 items.append(its)
                 between.append(token)
             item = []
+            if closes and not items:
+                return chunk
             if closes:
                 parts = zip(items, [*between[:-1], token], strict=True)
                 return [*found, *(one for its, sep in parts for one in (*its, sep)), *chunk[position + 1 :]]

@@ -135,13 +135,14 @@ def _take(tree: exp.Expr | None, column: tuple[str, ...], found: _Constraints, n
     match tree:
         case exp.NotNullColumnConstraint() if not tree.args.get("allow_null"):
             found.not_null.update(column)
-        case exp.PrimaryKeyColumnConstraint():
+        case exp.PrimaryKeyColumnConstraint() if column:
             found.key = column
-        case exp.PrimaryKey():
+        case exp.PrimaryKey() if tree.expressions:  # without columns it is something else, read wrongly
             found.key = spelt(tree.expressions)
         case exp.UniqueColumnConstraint():
             inner = tree.this
-            found.unique.append(spelt(inner.expressions) if isinstance(inner, exp.Schema) else column)
+            its = spelt(inner.expressions) if isinstance(inner, exp.Schema) else column
+            found.unique += [its] if its and not (column and its != column) else []
         case exp.ForeignKey():
             found.foreign.append((spelt(tree.expressions), tree.args["reference"], tree))
         case exp.Reference():
@@ -230,6 +231,9 @@ def _created(tree: exp.Create) -> Defined:
     schema = tree.this if isinstance(tree.this, exp.Schema) else None
     table = tree.this if schema is None else schema.this
     parts = tuple(part.name for part in reversed(table.parts))
+    given = [] if schema is None else schema.expressions
+    if any(isinstance(one, exp.LikeProperty | exp.Literal) for one in given):
+        return Defined(Kind.OTHER, body=tree)  # columns of another table, or a name by IDENTIFIER('..')
     if tree.expression is None:
         if tree.find(exp.InheritsProperty):
             return Defined(Kind.CHILD, parts, body=tree, name_tree=table)

@@ -111,6 +111,8 @@ def _may_use(
     if any(not _is_another(one, mine, beside, tree) for one in named):
         return True
     for star in tree.find_all(exp.Star):
+        if "" in out and name in {one.name.casefold() for one in star.args.get("except_") or ()}:
+            return True
         if _is_star_of(star, source, mine, out):
             shown = _shown_by(star, tree)
             if shown is None:
@@ -127,6 +129,8 @@ def _shown_by(star: exp.Star, tree: exp.Expr) -> list[exp.Expr] | None:
     item = star.parent if isinstance(star.parent, exp.Column) else star
     if query is None or item.parent is not query or any(map(query.args.get, ("distinct", "group", "having"))):
         return None
+    if any(map(_is_by_place, map(query.args.get, ("order", "sort", "cluster", "distribute")))):
+        return None
     above = query.parent
     if isinstance(above, exp.CTE) and not above.args["alias"].args.get("columns"):
         mine = above.alias.casefold()
@@ -134,6 +138,16 @@ def _shown_by(star: exp.Star, tree: exp.Expr) -> list[exp.Expr] | None:
     if isinstance(above, exp.Subquery) and isinstance(above.parent, exp.From | exp.Join):
         return [above]
     return None
+
+
+def _is_by_place(order: exp.Expr | None) -> bool:
+    """Whether an order counts the columns of a select list: `ORDER BY 2`, `ORDER BY ALL`."""
+    by = (
+        []
+        if order is None
+        else [one.this if isinstance(one, exp.Ordered) else one for one in order.expressions]
+    )
+    return any(isinstance(one, exp.Literal) or one.name.casefold() == "all" for one in by)
 
 
 def _aliases(source: exp.Expr) -> Iterator[exp.TableAlias]:

@@ -33,6 +33,28 @@ BEGUN = "create table s.t (id bigint primary key, a int, b int); create view v a
         "create or replace temporary function Upper(x string) returns string return lower(x)",
         "create function s.`sum` as 'com.example.Sum'",
         "create schema x default collation utf8_lcase",
+        "alter view v /* x */ as select id, b from s.t",
+        "alter materialized view s . v as select id, b from s.t",
+        "alter table t modify a int null",
+        "alter table t alter a set default 3, alter column b type json",
+        "alter table t alter column a type int using a::int, drop column b",
+        "alter table t alter column a string",
+        "create temporary function /* x */ upper(x string) returns string return x",
+        "create aggregate function sum(int) (sfunc = f)",
+        "create temporary macro upper(x string) x",
+        "set `spark.sql.ansi.enabled` = false",
+        "drop materialized view v",
+        "execute immediate 'drop view v'",
+        "insert into identifier('v') values (1, 2)",
+        "alter view identifier('v') as select 1 as id",
+        "from s.t insert into other select id insert into table v select id, b",
+        "insert or replace into v values (1, 2)",
+        "insert v select id, b from s.t",
+        "delete v where id = 1",
+        "truncate u, v",
+        "merge v using s.t on v.id = t.id when matched then delete",
+        "copy v from '/files'",
+        "insert into t table other",
         "insert into v values (1, 2)",
         "INSERT OVERWRITE TABLE v SELECT 1, 2",
         "insert /* more */ into v by name select 1 as id",
@@ -136,3 +158,53 @@ def test_a_column_whose_type_is_changed_is_there() -> None:
         )
     (found,) = refused.value.diagnostics
     assert "code" in (found.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("statement", "key", "not_null"),
+    [
+        ("alter table t drop constraint t_pkey", None, False),
+        ("alter /* x */ table s . t drop constraint t_pkey", None, False),
+        ("alter table t alter column a drop not null", None, False),
+        ("alter table t owner to me", ("id",), True),
+    ],
+)
+def test_any_of_several_texts_may_be_the_first(
+    statement: str, key: tuple[str, ...] | None, not_null: bool
+) -> None:
+    table = "create table s.t (id int primary key, a int not null); create view v as select a from t"
+    for texts in ([statement, table], [table, statement]):
+        (found,) = read_sql([SqlText(text, f"{i}.sql") for i, text in enumerate(texts)]).declarations[:1]
+        assert (found.key, found.columns[1].not_null) == (key, not_null)
+    with pytest.raises(ProgramError, match="`alter` changes `v`"):
+        read_sql([SqlText("alter view v as select 1 as a", "a.sql"), SqlText(table, "b.sql")])
+
+
+def test_keys_that_are_read_wrongly_are_none() -> None:
+    text = """create table t (id int not null, a int, constraint c primary key nonclustered (id), primary key,
+        unique ()); create view v as select a from t"""
+    try:
+        (found,) = read_sql(text).declarations[:1]
+    except ProgramError:
+        return
+    assert (found.key, found.unique) == (None, ())
+
+
+def test_columns_of_another_table_are_not_lost() -> None:
+    with pytest.raises(ProgramError, match="unknown table `t`"):
+        read_sql(
+            "create table u (x int); create table t (like u including all, b int); create view v as select * from t"
+        )
+
+
+def test_an_unknown_type_is_one_in_an_alter_too() -> None:
+    for kind in ("citext", "public.citext", "code"):
+        text = "create domain code as character(3); create table t (id int primary key, a text);"
+        text = f"{text} alter table t alter a type {kind};"
+        found = read_sql(f"{text} create view v as select a, count(*) as n from t group by a")
+        assert [one.name for one in found.declarations[0].unread] == ["a"]
+        assert not found.views
+    found = read_sql(
+        'create domain ci as text collate "de_DE"; create table t (id int, a ci); create view v as select a from t'
+    )
+    assert [one.name for one in found.declarations[0].unread] == ["a"]

@@ -75,6 +75,16 @@ def test_a_star_may_leave_them_out(query: str, listed: str) -> None:
         ("select * except (payload, code) from t", "`payload` of `t`"),
         ("select x.* from (select * from t) x", "`payload` of `t`"),
         ("select x.id, x.payload from (select * from t) x", "`payload` of `t`"),
+        ("select id from (select * from t order by 2 limit 1)", "`payload` of `t`"),
+        ("with c as (select * from t order by all limit 2) select id from c", "`payload` of `t`"),
+        ("select id from (select * from t sort by 1, 3 limit 2)", "`payload` of `t`"),
+        ("select id from (select * except (code) from t order by id limit 1)", "`code` of `t`"),
+        ("select * from t where id not in (select id from s)", "`payload` of `t`"),
+        ("select x.* from t x where not exists (select 1 from s where s.t = x.id)", "`payload` of `t`"),
+        ("select s.id, x.* from s left join t x on s.t = x.id", "`payload` of `t`"),
+        ("select distinct x.* from s left join t x on s.t = x.id", "`payload` of `t`"),
+        ("select x.* from t x left anti join s on s.t = x.id", "`payload` of `t`"),
+        ("select a.id from s a where not exists (select 1 from t where t.id = a.city)", "`a` of `t`"),
         (
             "select * from (select *, row_number() over (order by id) as n from t) where n = 1",
             "`payload` of `t`",
@@ -128,6 +138,7 @@ def test_one_that_uses_them_is_not_run(query: str, column: str) -> None:
     refused = kept.query.refused if isinstance(kept.query, TextQuery) else kept.query
     assert refused is not None
     assert f"it uses the column {column}, of type" in refused.why
+    assert (kept.outer, kept.anti) == (None, None)
     is_text = any(word in query for word in ("over (", "limit", "union", "in (select *"))
     assert is_text or any(column in reason for reason in kept.reasons)
 
