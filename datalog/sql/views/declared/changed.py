@@ -32,10 +32,11 @@ _RETYPED = re.compile(
 )
 _SAME = re.compile(
     rf"(?:owner|unset|cluster|enable|disable|replica|attach|detach|validate|comment|recover|compact|force|no\s|reset|inherit"
-    r"|set\s+(?:tblproperties|serde|owner|schema|tags|location|statistics|storage|tablespace|access|logged|\()"
+    r"|set\s*$|set\s+(?:tblproperties|serde|owner|schema|tags|location|statistics|storage|tablespace|access|(?:un)?logged)"
+    r"|(?:engine|auto_increment)\b|(?:add|alter|drop)\s+schedule\b|add\s+(?:fulltext|spatial)\b"
     rf"|add\s+(?:if\s+not\s+exists\s+)?(?:{_KEYS})\b|rename\s+(?:constraint|index|partition)\b|partition\b"
     r"|drop\s+(?:if\s+exists\s+)?(?:constraint|primary|foreign|unique|check|index|key|partition)\b"
-    rf"|alter\s+{_COLUMN}\s+(?:set\s+(?:default|statistics|storage|compression|not\s+null|\()|drop\b|comment\b|add\b)"
+    rf"|alter\s+{_COLUMN}\s+(?:set\s*$|set\s+(?:default|statistics|storage|compression|not\s+null|tags|mask)|drop\b|comment\b|add\b|unset\b)"
     r")",
     re.IGNORECASE,
 )
