@@ -60,7 +60,7 @@ def declaration(name: str, schema: exp.Schema, problems: Problems) -> Declaratio
                 _take(part, (), found, names)
     for one in definitions:
         kind = one.args.get("kind")
-        if isinstance(kind, exp.DataType) and kind.this is exp.DType.DECIMAL and column_type(kind) is None:
+        if isinstance(kind, exp.DataType) and _has_no_such_size(kind) and not is_dump(problems.source.text):
             message = f"column `{one.name}` of `{name}` is of type `{kind.sql().lower()}`, which there is not"
             problems.error(Code.UNKNOWN_TYPE, message, one, "no such size", hint=_DECIMALS)
         if isinstance(kind, exp.DataType) and (meant := misspelt(own_name(kind))):
@@ -110,10 +110,17 @@ def _type(definition: exp.ColumnDef, problems: Problems) -> ColumnType:
     return column_type(kind) or ANY
 
 
+def _has_no_such_size(kind: exp.DataType) -> bool:
+    """Whether a type is a decimal of more digits than Spark's have, or of others behind the point."""
+    return kind.this is exp.DType.DECIMAL and column_type(kind) is None
+
+
 def _unmodelled(definition: exp.ColumnDef) -> Unmodelled | None:
     kind = definition.args.get("kind")
     if not isinstance(kind, exp.DataType):
         return None
+    if _has_no_such_size(kind):
+        return Unmodelled(kind.sql().lower(), _DECIMALS)
     collation = definition.find(exp.CollateColumnConstraint)
     return unmodelled(kind, None if collation is None else collation.this.name)
 
@@ -243,6 +250,9 @@ def _created(tree: exp.Create) -> Defined:
         return Defined(kind, parts, body=schema or tree, name_tree=table)
     columns = () if schema is None else tuple(one.name for one in schema.expressions)
     properties = tree.args.get("properties")
+    empty = None if properties is None else properties.find(exp.WithDataProperty)
+    if empty is not None and empty.args.get("no"):
+        return Defined(Kind.OTHER, body=tree)  # a table of no rows, whatever its query gives
     temporary = properties is not None and properties.find(exp.TemporaryProperty) is not None
     kind = Kind.UNFOLDED if temporary and word == "VIEW" else Kind.VIEW
     return Defined(kind, parts, columns, tree.expression, table)

@@ -310,3 +310,19 @@ def test_numbers_of_any_size_have_digits_behind_the_point() -> None:
     ):
         tables, _ = read(f"{head}{definition}", "select x from a")
         assert str(tables["a"].columns[0].type) == kind
+
+
+def test_numbers_of_more_digits_than_there_are_are_not_read_of_a_dump() -> None:
+    head = "-- PostgreSQL database dump\n-- Name: a; Type: TABLE; Schema: p; Owner: o\n"
+    tables, _ = read(f"{head}CREATE TABLE public.a (x numeric(50,10), y int);", "select y from a")
+    assert [one.name for one in tables["a"].unread] == ["x"]
+    with pytest.raises(ProgramError, match="which there is not"):
+        read("CREATE TABLE public.a (x numeric(50,10), y int);", "select y from a")
+
+
+def test_a_table_that_is_made_without_rows_is_no_view() -> None:
+    found = read_sql(
+        "create table t (id int primary key); create table d as select id from t with no data; select id from t"
+    )
+    assert [one.name for one in found.views] == ["sql"]
+    assert [one.code for one in found.warnings] == [Code.SQL_SKIPPED]
