@@ -13,7 +13,7 @@ from selfmaint.errors import Code, SourceError
 from selfmaint.postgres.connection import Connection
 from selfmaint.postgres.log import ServerLog, log_error
 from selfmaint.postgres.pgoutput import Column
-from selfmaint.postgres.types import PostgresTable, columns_of
+from selfmaint.postgres.types import PostgresColumn, PostgresTable, columns_of
 from selfmaint.store.expected import Expected
 
 _NUMERIC = 1700
@@ -142,10 +142,22 @@ def tables_of(
     return found, problems
 
 
+_UNLIKE_TEXTS = {
+    "enum": "an enumeration, whose values may be renamed without a word of it in the log",
+    "bpchar": "of type `char(n)`, whose values may be filled up with blanks",
+}
+
+
+def _not_followed(relation: str, column: PostgresColumn) -> Diagnostic:
+    """What is wrong with a column whose texts may be others than those of the log."""
+    what = f"column `{column.name}` of `{relation}` is {_UNLIKE_TEXTS[column.kind]}"
+    return Diagnostic(Code.LOG, what, hint="give it the type `text`, or bring its changes in by updates")
+
+
 def _table(
     connection: Connection, relation: str, table: PostgresTable, expected: Expected
 ) -> tuple[LoggedTable, list[Diagnostic]]:
-    columns_of(connection, table, expected)
+    read = columns_of(connection, table, expected)
     shown = sql.Identifier(*table.parts).as_string(connection)
     row = connection.execute(_TABLE, [shown]).fetchone()
     assert row is not None
@@ -156,7 +168,7 @@ def _table(
     if has_children or kind == "p":
         what = "has partitions, or others that inherit from it: these may come and go past the log"
     if what is not None:
-        hint = "the log of plain tables is followed: name its parts as relations, and unite them in a view"
+        hint = "the log of plain tables is followed: declare its parts as tables, and unite them in a view"
         raise log_error(f"`{shown}`, the table of `{relation}`, {what}", hint)
     wrong = Diagnostic(
         Code.FEED_BEFORE_IMAGE,
@@ -166,6 +178,7 @@ def _table(
     )
     made = {str(n): str(generated) for n, *_, generated in attributes if generated}
     problems = [] if is_whole else [wrong]
+    problems += [_not_followed(relation, column) for column in read if column.kind in _UNLIKE_TEXTS]
     problems += _generated(connection, relation, made, expected.columns)
     known = {n: f"c{number}:{xmin}" for n, _, _, number, xmin, _ in attributes}
     shape = " ".join([str(file), *(known[n] for n in expected.columns)])

@@ -12,7 +12,7 @@ from pyspark.sql import Row, SparkSession
 
 from datalog.model import ANY, Column, Declaration
 from datalog.sql.views import SqlText, SqlViews, read_sql
-from datalog.sql.views.written_out.as_written import names_alone
+from datalog.sql.views.kept.text_reads import names_alone
 from datalog.sql_settings import SQL_SETTINGS, TIME_ZONE, UTC
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.spark.column_types import column_type, unmodelled

@@ -63,6 +63,7 @@ _TARGETS = re.compile(
 _NOT_WRITTEN = re.compile(
     r"execute\b|(?:alter|drop|insert|merge|update|delete)\b.*?\bidentifier\s*\(", re.IGNORECASE
 )
+_TEXT = re.compile(r"'(?:[^'\\]|\\.)*'|\"[^\"]*\s[^\"]*\"")
 _WITHIN = re.compile(r"'(?:[^'\\]|\\.)*'|\([^()]*\)")
 _FILLED = re.compile(
     r"(?:insert|with|from)\b.*\b(?:select|from|\S+\s+table\s+[\w.`]+$)|merge\b", re.IGNORECASE | re.DOTALL
@@ -76,66 +77,52 @@ def changing(statement: Statement, catalogue: Catalogue) -> Diagnostic | None:
     text = plain(statement)
     if setting := _set(text):
         name, value, means = setting
-        return Diagnostic(
-            Code.SQL_SKIPPED,
-            f"`{name}` is set to `{value}`, under which SQL means something else than is read here",
-            statement.span,
-            "it cannot be passed over",
-            hint=f"leave it out: `{name}` is `{means}` here; a time zone is said in the warehouse file, in `[engine]`",
-        )
+        what = f"`{name}` is set to `{value}`, under which SQL means something else than is read here"
+        hint = f"leave it out: `{name}` is `{means}` here; a time zone is said in the warehouse file, in `[engine]`"
+        return _error(statement, what, hint)
     function = _FUNCTION.match(text)
     if function and (name := parts_of(function[1])[0].casefold()) in TEXT_FUNCTIONS:
-        return Diagnostic(
-            Code.SQL_SKIPPED,
-            f"a function of its own is named `{name}`, as one of Spark's",
-            statement.span,
-            "it cannot be passed over: the views are read as if they called Spark's",
-            hint="give it another name, there and in the views",
-        )
+        what = f"a function of its own is named `{name}`, as one of Spark's, for which the views' calls are taken"
+        return _error(statement, what, "give it another name, there and in the views")
     collated = _COLLATED.match(text)
     if collated and collated[1].casefold() != BINARY_COLLATION:
-        return Diagnostic(
-            Code.SQL_SKIPPED,
-            f"a schema is given the collation `{collated[1]}`, which its tables' columns then have",
-            statement.span,
-            "it cannot be passed over",
-            hint="say the collation at the columns: `name STRING COLLATE ..`",
-        )
+        what = f"a schema is given the collation `{collated[1]}`, which its tables' columns then have"
+        return _error(statement, what, "say the collation at the columns: `name STRING COLLATE ..`")
     if _NOT_WRITTEN.match(text):
-        what = "a statement does not say in words what it changes"
         hint = "write the statement and the name, instead of `EXECUTE` and `IDENTIFIER(..)`"
-        return Diagnostic(Code.SQL_SKIPPED, what, statement.span, "it cannot be passed over", hint=hint)
+        return _error(statement, "a statement does not say in words what it changes", hint)
     found = _DROPPED.match(text) or _ALTERED.match(text)
     if found is None or (found.re is _ALTERED and all(map(_SAME.match, _actions(found[2])))):
         return None
     views, bases = catalogue.meant(parts_of(found[1]))
     if not views and not bases:
         return None
-    word, name = text.split(maxsplit=1)[0].lower(), parts_of(found[1])[0]
-    return Diagnostic(
-        Code.SQL_SKIPPED,
-        f"a statement `{word}` changes `{name}`, which is defined before it",
-        statement.span,
-        "it cannot be passed over",
-        hint="write the CREATE statement as it is to be, and leave this one out",
-    )
+    what = f"a statement `{_word(text)}` changes `{parts_of(found[1])[0]}`, which is defined before it"
+    return _error(statement, what, "write the CREATE statement as it is to be, and leave this one out")
 
 
-def retyped(statement: Statement) -> tuple[tuple[str, ...], str, str] | None:
+def _error(statement: Statement, what: str, hint: str) -> Diagnostic:
+    return Diagnostic(Code.SQL_SKIPPED, what, statement.span, "it cannot be passed over", hint=hint)
+
+
+def _word(text: str) -> str:
+    return text.split(maxsplit=1)[0].lower()
+
+
+def retyped(text: str) -> tuple[tuple[str, ...], str, str] | None:
     """The table whose column a statement gives another type, its last part first, the column, and the type."""
-    found = _RETYPED.match(plain(statement))
+    found = _RETYPED.match(text)
     return None if found is None else (parts_of(found[1]), found[2].strip('`"'), found[3])
 
 
-def writes(statement: Statement) -> bool:
+def writes(text: str) -> bool:
     """Whether a statement writes rows of a table."""
-    text = plain(statement)
     return _WRITES.match(text) is not None and _NOT_WRITTEN.match(text) is None
 
 
-def altered(statement: Statement) -> tuple[str, ...]:
+def altered(text: str) -> tuple[str, ...]:
     """The parts of the name, the last one first, of what a statement alters; none of others."""
-    found = _ALTERED.match(plain(statement))
+    found = _ALTERED.match(text)
     return () if found is None else parts_of(found[1])
 
 
@@ -144,8 +131,8 @@ def writing(statement: Statement, catalogue: Catalogue) -> Diagnostic | None:
 
     The catalogue has all that is defined, also behind the statement, whose place among several texts says nothing.
     """
-    text = plain(statement)
-    word = text.split(maxsplit=1)[0].lower()
+    text = _TEXT.sub("''", plain(statement))
+    word = _word(text)
     lists = (found[1] for found in _TARGETS.finditer(text))
     for written in (parts_of(name) for listed in lists for name in listed.split(",")):
         views, bases = catalogue.meant(written)
@@ -157,7 +144,7 @@ def writing(statement: Statement, catalogue: Catalogue) -> Diagnostic | None:
             hint = "define it by `CREATE TABLE .. AS SELECT`; leave the statement out if its own changes are given"
         else:
             continue
-        return Diagnostic(Code.SQL_SKIPPED, what, statement.span, "it cannot be passed over", hint=hint)
+        return _error(statement, what, hint)
     return None
 
 
@@ -179,6 +166,6 @@ def _set(text: str) -> tuple[str, str, str] | None:
     if found is None:
         return None
     name, means = _MEANT.get(TIME_ZONE.casefold() if found[1] else found[2].strip("`").casefold(), (None, ""))
-    value = found[3].strip().strip("'\"")
+    value = found[3].replace(" ", "").strip("'\"")
     same = UTC if name == TIME_ZONE else (means,)
     return None if name is None or value.casefold() in map(str.casefold, same) else (name, value, means)

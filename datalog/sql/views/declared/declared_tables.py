@@ -54,38 +54,39 @@ class DeclaredTables(Struct):
             if table is not None:
                 self.catalogue.replace(table, constrained(table, found.body, problems))
                 return
-        if self._is_noted(statement):
+        text = plain(statement)
+        if self._is_noted(statement, text):
             return
         if (change := changing(statement, self.catalogue)) is not None:
             problems.found.append(change)
             return
-        if (parts := altered(statement)) and not self.catalogue.bases(parts):
+        if (parts := altered(text)) and not self.catalogue.bases(parts):
             self._altering.append((parts, statement))
         problems.found.append(skipped(statement))
         if found.kind is Kind.CHILD:
             tables = [one for its in statement.tree.find_all(exp.InheritsProperty) for one in its.expressions]
             self._parents += [tuple(part.name for part in reversed(one.parts)) for one in tables]
             self._doubt(", ".join(f"`{one.name}`" for one in tables), problems)
-        elif both := inherited_by_altering(plain(statement)):
+        elif both := inherited_by_altering(text):
             self._parents.append(both[0])
             self._partitions.append(both[1])  # its rows are its parent's, too
             self._doubt(f"`{both[0][0]}`", problems)
-        elif parts := altered_by_dropping(plain(statement)):
+        elif parts := altered_by_dropping(text):
             doubted = [one for one in self.catalogue.bases(parts) if one in self.every]  # whichever is meant
             for table in doubted:
                 self.catalogue.replace(table, _without_promises(table))
             if doubted:
                 self._doubt(", ".join(f"`{one.name}`" for one in doubted), problems)
 
-    def _is_noted(self, statement: Statement) -> bool:
+    def _is_noted(self, statement: Statement, text: str) -> bool:
         """Whether a statement says what is settled behind all of them, wherever they stand."""
-        if made := named_type(plain(statement)):
+        if made := named_type(text):
             self._types.append(made)
-        elif partition := attached(plain(statement)):
+        elif partition := attached(text):
             self._partitions.append(partition)
-        elif retyped(statement):
+        elif retyped(text):
             self._retyping.append(statement)
-        elif writes(statement):
+        elif writes(text):
             self._writing.append(statement)
         else:
             return False
@@ -131,7 +132,7 @@ class DeclaredTables(Struct):
 
     def _retype(self, statement: Statement) -> Iterator[Diagnostic]:
         """Gives a column of a table another type; of a view that is an error, as any change of it."""
-        parts, name, text = retyped(statement) or ((), "", "")
+        parts, name, text = retyped(plain(statement)) or ((), "", "")
         views, bases = self.catalogue.meant(parts)
         if views or not bases:
             yield changing(statement, self.catalogue) or skipped(statement)

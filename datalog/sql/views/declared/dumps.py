@@ -1,4 +1,7 @@
-"""What dumps of PostgreSQL's schemas hold beside tables: it is passed over, or read as Spark's SQL has it."""
+"""What dumps of PostgreSQL's schemas hold beside Spark's SQL: it is passed over, or read as Spark's SQL has it.
+
+Definitions of tables that only another database understands are read without what says nothing of types and keys.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from collections.abc import Sequence
 from sqlglot.tokenizer_core import Token, TokenType
 
 _DUMP = re.compile(r"^-- PostgreSQL database (?:cluster )?dump$", re.MULTILINE)
+_HEAD = 1000
+"""Characters in which a dump says that it is one."""
 _SECTION = re.compile(r"^-- (?:Data for )?Name: [^\n]*; Type: ([A-Z ]+); Schema: [^\n]*$", re.MULTILINE)
 _OF_TABLES = frozenset({"TABLE", "TABLE ATTACH", "CONSTRAINT", "FK CONSTRAINT", "TYPE", "DOMAIN"})
 _OWNED = re.compile(r"^(?:ALTER [A-Z ]+ [^\n;]+ OWNER TO|SET) [^\n]+;$", re.MULTILINE)
@@ -38,13 +43,14 @@ _WITHOUT_ZONE = ("without", "time", "zone")
 
 def is_dump(text: str) -> bool:
     """Whether a text is what `pg_dump` writes."""
-    return _DUMP.search(text) is not None
+    return _DUMP.search(text, 0, _HEAD) is not None
 
 
 def of_tables(text: str) -> str:
     r"""A dump with blanks for all that defines no table and no type: views, functions, rows, rights; other texts whole.
 
-    What is in it of views is the database's own, and may use all of its SQL. Lines are for PostgreSQL's own client.
+    What is in it of views is the database's own, and may use all of its SQL. Lines that are for PostgreSQL's own client
+    are blank in any text.
 
     >>> of_tables("\\restrict x1\nselect 1")
     '            \nselect 1'

@@ -11,15 +11,17 @@ from dataclasses import dataclass
 from itertools import chain
 
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from datalog.diagnostics import Diagnostic
 from datalog.model import NotToRun, Span, TextQuery, TextRead
-from datalog.sql.tables import stored_tables
+from datalog.sql.tables import read_set, stored_tables
 from datalog.sql.views.catalogue import Catalogue, Named
 from datalog.sql.views.kept.other_dialects import called_in_spark
 from datalog.sql.views.kept.text_allowed import refused_in
 from datalog.sql.views.kept.unread_columns import not_run_for
 from datalog.sql.views.source import SqlText, offsets, statements
+from datalog.sql.views.written_out.as_written import parsed
 
 _PARTS = frozenset({"this", "db", "catalog", "alias", "joins", "laterals", "pivots"})
 """What may belong to a table in FROM."""
@@ -169,3 +171,16 @@ def _columns_named(tree: exp.Expr) -> frozenset[str] | None:
         for one in tree.find_all(exp.Identifier)
         if not (isinstance(one.parent, exp.Table | exp.TableAlias) or one.arg_key == "table")
     )
+
+
+def names_alone(text: str) -> bool:
+    """Whether a query may read a table that it names without a database; one that is not understood may.
+
+    >>> names_alone("with a as (select 1 from db.r) select 1 from a"), names_alone("select 1 from r")
+    (False, True)
+    """
+    try:
+        tree = parsed(text)
+        return not isinstance(tree, exp.Query) or any(len(name) == 1 for name in read_set(tree))
+    except SqlglotError:
+        return True

@@ -143,9 +143,9 @@ def _shown_by(star: exp.Star, tree: exp.Expr) -> list[exp.Expr] | None:
 def _is_by_place(order: exp.Expr | None) -> bool:
     """Whether an order counts the columns of a select list: `ORDER BY 2`, `ORDER BY ALL`."""
     by = (
-        []
+        ()
         if order is None
-        else [one.this if isinstance(one, exp.Ordered) else one for one in order.expressions]
+        else (one.this if isinstance(one, exp.Ordered) else one for one in order.expressions)
     )
     return any(isinstance(one, exp.Literal) or one.name.casefold() == "all" for one in by)
 

@@ -16,7 +16,6 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from datalog.sql.dialect import SPARK
-from datalog.sql.tables import read_set
 
 _LOOSELY = (exp.TimestampTrunc, exp.DateTrunc, exp.TimeToStr, exp.Quantile)
 _OPEN = (TokenType.L_PAREN, TokenType.L_BRACKET)
@@ -31,19 +30,6 @@ def parsed(text: str) -> exp.Expr:
     """
     tree = sqlglot.parse_one(text, read=SPARK)
     return as_written(tree, text, None)
-
-
-def names_alone(text: str) -> bool:
-    """Whether a query may read a table that it names without a database; one that is not understood may.
-
-    >>> names_alone("with a as (select 1 from db.r) select 1 from a"), names_alone("select 1 from r")
-    (False, True)
-    """
-    try:
-        tree = parsed(text)
-        return not isinstance(tree, exp.Query) or any(len(name) == 1 for name in read_set(tree))
-    except sqlglot.errors.SqlglotError:
-        return True
 
 
 def as_written(tree: exp.Expr, text: str, tokens: Sequence[Token] | None) -> exp.Expr:
