@@ -82,6 +82,24 @@ def test_generated_columns_are_published_or_refused_before_the_source_is_touched
 
 
 @pytest.mark.parametrize(
+    ("kind", "said"),
+    [("char(9)", "may be filled up with blanks"), ("shop.area", "may be renamed without a word of it")],
+)
+def test_texts_that_may_become_others_past_the_log_are_not_followed(
+    shop: LoggedShop, kind: str, said: str
+) -> None:
+    values = "select string_agg(distinct quote_literal(region), ',') from shop.customer"
+    shop.execute(
+        f"do $$ begin execute 'create type shop.area as enum (' || ({values}) || ')'; end $$",
+        f"alter table shop.customer alter region type {kind} using region::{kind}",
+    )
+    ran = run("follow", str(shop.toml), "--create")
+    assert codes(ran) == {"SM608"}
+    assert "`region` of `customer`" in ran.stderr
+    assert said in ran.stderr
+
+
+@pytest.mark.parametrize(
     ("statements", "code", "said"),
     [
         (["truncate shop.sale"], "SM606", "at log sequence number"),
