@@ -36,7 +36,7 @@ from selfmaint.decide.searched import determined_delta
 from selfmaint.decide.unions import deltas_of_unions, of_unions
 from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict, Verdicts
 from selfmaint.engine.protocol import D
-from selfmaint.fallback.groups import settle_groups
+from selfmaint.fallback.groups import reads_whole, settle_groups
 from selfmaint.fallback.keyed_rows import MOST_KEYS, KeyedDelta
 from selfmaint.fallback.recompute import reads
 from selfmaint.fallback.settle import Reader, settle
@@ -236,9 +236,11 @@ class _Open(Struct, Generic[D]):
         return views
 
     def _without_large(self, views: list[View]) -> list[View]:
-        """The views but those that many rows would settle, if keyed reads follow these."""
+        """The views but those that many rows would settle, or all of a relation, if keyed reads follow these."""
         catalog = self.others.warehouse.catalog
-        wholes = _wholes(catalog, [view for view in views if joins_many(self.reader.known, view)])
+        groups = {view.name for view in views if isinstance(view, GroupedView) and reads_whole(view)}
+        large = [view for view in views if view.name in groups or joins_many(self.reader.known, view)]
+        wholes = _wholes(catalog, large)
         if not wholes or not self.others.can_follow(wholes, self.verdicts):
             return views
         self.others.add(wholes, self.verdicts)

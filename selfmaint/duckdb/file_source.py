@@ -14,6 +14,7 @@ from selfmaint.duckdb.engine import DuckEngine
 from selfmaint.duckdb.files import read_contents
 from selfmaint.duckdb.relation import Relation
 from selfmaint.engine.protocol import Facts
+from selfmaint.sources.between import Between
 from selfmaint.sources.protocol import Read, Stored
 from selfmaint.store.expected import Expected
 
@@ -86,6 +87,23 @@ class DuckSource(Stored[StoredFiles]):
             asked = 0 if keys is None else self._engine.count(keys)
         columns = () if keys is None else tuple(key_columns)
         return found, Read(relation, columns, asked, count, size, self._name)
+
+    def read_between(self, relation: str, asked: Between) -> tuple[Relation, Read]:
+        """The relation's rows with a value in some spans, each as often as it is there.
+
+        Raises:
+            SourceError: SM102 unknown, SM103 not there, SM104 other columns.
+        """
+        stored = self._stored(relation)
+        with self._as_source_error(relation, _FAILURES):
+            rows = self._opened(stored)
+            at, name = rows.columns.index(asked.column), rows.stored.name
+            query = sql.between(name, rows.types, at, asked.texts, with_null=asked.with_null)
+            its = self._engine.database.view(query, rows.types, [rows.stored])
+            found = self._engine.keep(Relation(its, rows.columns))
+            count = self._engine.count(found)
+            size = self._size(found, count)
+        return found, Read(relation, (asked.column,), asked.number, count, size, self._name, is_of_spans=True)
 
     def version(self) -> str | None:
         """None: files do not say."""

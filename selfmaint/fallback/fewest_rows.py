@@ -73,18 +73,27 @@ class _Expected(Struct, Generic[D]):
             given = sum(found[scan] for scan in sources) if sources else keys
             of = sum(self._size(self._of[scan].relation) for scan in sources)
             part = min(1.0, given / of) if sources else share
-            most = given if self._is_key(step.relation, step.columns) else self._size(step.relation)
+            is_key = step.period is None and self._is_key(step.relation, step.columns)
+            most = given if is_key else self._size(step.relation)
             found[step.scan] = min(most, part * self._size(step.relation))
         return self.read + sum(found.values())
 
     def _keys(self, step: Step) -> float:
         """How many values of the key the changed rows of an occurrence lead to, at most as they are expected."""
-        width = len(self.reader.known.catalog.relations[step.relation].columns)
-        number = self._different(self.reader.changed(step.relation), width, step.columns)
+        number = self._changed(step)
         return sum(
             number if source is None else self._back(source, positions, step, number)
             for source, positions in step.sources
         )
+
+    def _changed(self, step: Step) -> int:
+        """How many values the changed rows have in the columns of an occurrence."""
+        rows = self.reader.changed(step.relation)
+        if step.period is not None:
+            shown = self.reader.shown(step.relation, rows, step.columns[0], step.period, ("value",))
+            return self.reader.known.engine.count(shown)
+        width = len(self.reader.known.catalog.relations[step.relation].columns)
+        return self._different(rows, width, step.columns)
 
     def _back(self, scan: int, positions: Sequence[int], after: Step, number: float) -> float:
         """The same of some rows of an occurrence, which lead to others that are read."""

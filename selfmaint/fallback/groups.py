@@ -47,6 +47,13 @@ def settle_groups(reader: Reader[D], views: Iterable[GroupedView]) -> tuple[str,
     return tuple(left)
 
 
+def reads_whole(view: GroupedView) -> bool:
+    """Whether a group's values lead to no rows, so that some subgoal is read whole: they are all computed."""
+    terms = [view.grouped.terms.get(g) if isinstance(g, Variable) else None for g in view.grouped.groups]
+    bound = {term for term in terms if isinstance(term, Variable)}
+    return not any(isinstance(t, Constant) or t in bound for atom in view.core.body for t in atom.terms)
+
+
 def _require_stored(reader: Reader[D], view: GroupedView, groups: D) -> None:
     """Refuses rows that, without the update, are not those of the groups that are stored."""
     if contradicts(reader.known, view, groups):

@@ -116,7 +116,7 @@ def _back(
     """Adds the keys that lead to some rows of an occurrence."""
     for source, positions in step.sources:
         if source is None:
-            parts.append(reader.values(step.relation, rows, step.columns, names, known=False))
+            parts.append(_key_of(reader, step, rows, names))
             continue
         before = steps[source]
         columns = reader.known.catalog.relations[before.relation].columns
@@ -124,6 +124,13 @@ def _back(
         values = reader.values(step.relation, rows, step.columns, to, known=True)
         found = reader.rows_of_either_state(before.relation, positions, values)
         _back(reader, steps, before, found, names, parts)
+
+
+def _key_of(reader: KeyedRows[D], step: Step, rows: D, names: tuple[str, ...]) -> D:
+    """The values of the key that some rows of an occurrence have."""
+    if step.period is None:
+        return reader.values(step.relation, rows, step.columns, names, known=False)
+    return reader.shown(step.relation, rows, step.columns[0], step.period, names)
 
 
 def needed_rows(reader: KeyedRows[D], how: Keyed, keys: D, *, before: bool = False) -> dict[str, D]:
@@ -141,6 +148,8 @@ def needed_rows(reader: KeyedRows[D], how: Keyed, keys: D, *, before: bool = Fal
             for source, positions in step.sources
         ]
         asked = reader.known.engine.keep(reader.known.engine.union(parts)) if len(parts) > 1 else parts[0]
+        if step.period is not None:
+            asked = reader.within(step.relation, step.columns[0], step.period, asked)
         found[step.scan] = read(step.relation, step.columns, asked)
     together: dict[str, list[D]] = {}
     for scan, rows in found.items():

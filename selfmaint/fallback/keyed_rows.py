@@ -16,15 +16,19 @@ from msgspec import Struct, field
 
 from datalog.copies import replace
 from datalog.model import Atom, NullTest, Predicate, Program, Rule, Variable, Version
+from datalog.sql.affected import Period
 from selfmaint.canonical import row_atom
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.fallback.probes import Probe
 from selfmaint.fallback.recompute import read_after
 from selfmaint.fallback.settle import Progress, Readable, require_keys_not_moved
-from selfmaint.fallback.states import found_after, is_before, is_doubtful, rows_of
+from selfmaint.fallback.spans import MOST_PERIODS, rows_within, shown_of, spans_of
+from selfmaint.fallback.states import found_after, is_before, is_doubtful, rows_between, rows_of
 from selfmaint.maintain import Delta
+from selfmaint.sources.between import Between
 from selfmaint.sources.protocol import Read
+from selfmaint.warehouse.base_relations import BaseRelation
 
 MOST_KEYS = 1_000_000
 """How many keys of base rows are asked for in all, at most: beyond that recomputing is cheaper."""
@@ -95,6 +99,7 @@ class KeyedRows(Struct, Generic[D], dict=True):
     def __post_init__(self) -> None:
         self._here: dict[tuple[str, tuple[int, ...]], tuple[D, D]] = {}
         self._whole: dict[str, D] = {}
+        self._within: dict[tuple[str, Between], D] = {}
         self._signs: dict[str, frozenset[str]] = {}
 
     @property
@@ -141,6 +146,50 @@ class KeyedRows(Struct, Generic[D], dict=True):
             return engine.empty(self.changed_like(name))
         return engine.bags.matching(known[1], columns, keys)
 
+    def within(self, name: str, column: int, period: Period, shown: D) -> D:
+        """The values of a column, before the update or after it, of which a period shows some values.
+
+        All rows with these are known from then on.
+
+        Raises:
+            TooManyKeysError: that would be more spans, or values shown, than are allowed.
+            SourceError: the source's own; SM402 a source in another state.
+        """
+        engine, relation = self.known.engine, self.known.catalog.relations[name]
+        values = engine.sample(shown, MOST_PERIODS + 1)
+        if len(values) > MOST_PERIODS:
+            raise TooManyKeysError(f"it takes more than {MOST_PERIODS} spans of base rows")
+        on_utc = engine.name != "spark"
+        asked = spans_of(relation, column, period, (one for (one,) in values), on_utc=on_utc)
+        if (name, asked) not in self._within:
+            self._within[name, asked] = self._read_between(relation, column, asked)
+        return self._within[name, asked]
+
+    def _read_between(self, relation: BaseRelation, column: int, asked: Between) -> D:
+        engine, name, columns = self.known.engine, relation.name, (column,)
+        self.asked += asked.number
+        if self.asked > self.most_keys:
+            raise TooManyKeysError(f"it takes more than {self.most_keys} keys of base rows")
+        rows, read = rows_between(engine, relation, self.readable[name].source, asked)
+        self.progress(f"read {read.rows_read} rows of {name} in {read.keys_asked} spans")
+        changes = name in self.known.situation.inserted | self.known.situation.deleted
+        rows, *changed = (
+            rows_within(engine, relation, column, asked, part)
+            for part in (rows, *([self.changed(name)] if changes else []))
+        )
+        to = (relation.columns[column],)
+        values = [self.values(name, part, columns, to, known=False) for part in (rows, *changed)]
+        keys = engine.keep(engine.union(values))
+        found = self._after(relation, columns, keys, rows, read)
+        if (known := self._here.get((name, columns))) is not None:
+            self._here[name, columns] = (
+                engine.keep(engine.union([known[0], keys])),
+                engine.keep(engine.union([known[1], found])),
+            )
+        else:
+            self._here[name, columns] = keys, found
+        return keys
+
     def rows_before(self, name: str, columns: tuple[int, ...], keys: D) -> D:
         """The same rows as they were before the update, which has to be effective."""
         after = self.rows(name, columns, keys)
@@ -186,6 +235,11 @@ class KeyedRows(Struct, Generic[D], dict=True):
         tests = tuple(NullTest(term) for term in dict.fromkeys(terms)) if known else ()
         return self._projected(Rule(Atom(goal, terms), (row, *tests)), row.predicate, rows, to)
 
+    def shown(self, name: str, rows: D, column: int, period: Period, to: Sequence[str]) -> D:
+        """What a period shows of some rows of a relation."""
+        relation = self.known.catalog.relations[name]
+        return shown_of(self.known.engine, relation, column, period, rows, to)
+
     def renamed(self, keys: D, order: Sequence[int], to: Sequence[str]) -> D:
         """Keys with their columns in another order and under other names."""
         terms = tuple(Variable(f"K{i}") for i in range(len(order)))
@@ -204,6 +258,11 @@ class KeyedRows(Struct, Generic[D], dict=True):
         names = [relation.columns[i] for i in columns]
         rows, read = rows_of(engine, relation, self.readable[name].source, names, keys)
         self.progress(f"read {read.rows_read} rows of {name} for {read.keys_asked} keys")
+        return self._after(relation, columns, keys, rows, read)
+
+    def _after(self, relation: BaseRelation, columns: tuple[int, ...], keys: D, rows: D, read: Read) -> D:
+        """All rows that a source has of some keys, as they are after the update."""
+        engine, name = self.known.engine, relation.name
         found = Predicate(name, Version.FOUND)
         probe = Probe(name, columns, Program(), ())
         held = self.known.learning(self.known.facts.extended({found: engine.keep(rows), probe.keys: keys}))

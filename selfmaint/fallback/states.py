@@ -13,6 +13,7 @@ from selfmaint.canonical import row_atom
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, SourceError
+from selfmaint.sources.between import Between
 from selfmaint.sources.protocol import Read, Source
 from selfmaint.warehouse.catalog import BaseRelation
 from selfmaint.warehouse.situation import Situation
@@ -201,6 +202,14 @@ def rows_of(
         places = [relation.columns.index(name) for name in key_columns]
         found = engine.keep(engine.bags.matching(found, places, keys))
     return found, read
+
+
+def rows_between(
+    engine: Engine[D], relation: BaseRelation, source: Source[D], asked: Between
+) -> tuple[D, Read]:
+    """The same of rows with a value in some spans, or more: see `Source.read_between`."""
+    rows, read = source.read_between(relation.name, asked)
+    return (engine.keep(engine.bags.numbered(rows, 1, NUMBER)) if relation.is_numbered else rows), read
 
 
 def _without_number(engine: Engine[D], keys: D, columns: Sequence[str]) -> D:

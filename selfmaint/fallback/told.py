@@ -18,6 +18,7 @@ from selfmaint.canonical import after_rules, copied, row_atom
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.engine.protocol import D
 from selfmaint.fallback.settle import Readable
+from selfmaint.sources.between import Between
 from selfmaint.sources.protocol import Read
 
 NAME = "stored views"
@@ -65,6 +66,10 @@ class _Told(Generic[D]):
             rows = engine.keep(engine.bags.matching(rows, places, keys))
         number = 0 if keys is None else engine.count(keys)
         return rows, Read(relation, tuple(key_columns), number, engine.count(rows), 0, NAME)
+
+    def read_between(self, relation: str, asked: Between) -> tuple[D, Read]:
+        """See `Source`: all rows, of which no base row is."""
+        return self.read(relation, (), None)
 
     def version(self) -> str | None:
         """None: what is known does not move."""

@@ -19,11 +19,13 @@ from psycopg import sql
 from datalog.copies import replace
 from datalog.model import ColumnType, Row, TypeName, Value
 from selfmaint.postgres.types import PostgresColumn, PostgresTable
+from selfmaint.sources.between import Between
 from selfmaint.store.exchange import Rows
 
 KEYS_PER_STATEMENT = 20_000
 """How many keys go to the server at a time; bounds what this process holds."""
 
+_SQL_TYPES = {TypeName.DATE: "date", TypeName.TIMESTAMP_NTZ: "timestamp", TypeName.TIMESTAMP: "timestamptz"}
 _Key: TypeAlias = tuple[object, ...]
 _WIDE = Context(prec=200)
 _UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -33,7 +35,7 @@ class KeyQuery(Struct, frozen=True):
     """A statement for some keys that have their nulls in the same columns, and its parameters."""
 
     statement: sql.Composed
-    parameters: tuple[list[object], ...]
+    parameters: tuple[object, ...]
 
 
 def compared(columns: Sequence[PostgresColumn], keys: Rows) -> list[PostgresColumn]:
@@ -110,6 +112,24 @@ def key_queries(
             tests = (sql.SQL("{} IS NULL").format(column.compared) for column in absent)
             statement += sql.SQL(" WHERE ") + sql.SQL(" AND ").join(tests)
         yield KeyQuery(statement, tuple([key[position] for key in alike] for position in given))
+
+
+def span_query(table: PostgresTable, columns: Sequence[PostgresColumn], asked: Between) -> KeyQuery:
+    """The statement that reads a table's rows with a value in some spans, so that an index of the column is used."""
+    column = next(one for one in columns if one.name == asked.column)
+    kind, is_instant = _SQL_TYPES[asked.type.name], asked.type.name is TypeName.TIMESTAMP
+    tests: list[sql.Composable] = [sql.SQL("{} IS NULL").format(column.compared)] if asked.with_null else []
+    parameters: list[object] = []
+    for ends in asked.spans:
+        bounds = [(sign, at) for sign, at in zip((">=", "<"), ends, strict=True) if at is not None]
+        both = [sql.SQL(f"{{}} {sign} %s::{kind}").format(column.compared) for sign, _ in bounds]
+        tests.append(sql.SQL("({})").format(sql.SQL(" AND ").join(both)) if both else sql.SQL("TRUE"))
+        parameters += [
+            at.replace(tzinfo=dt.UTC) if is_instant and isinstance(at, dt.datetime) else at
+            for _, at in bounds
+        ]
+    where = sql.SQL(" OR ").join(tests) if tests else sql.SQL("FALSE")
+    return KeyQuery(whole_table(table, columns) + sql.SQL(" WHERE ") + where, tuple(parameters))
 
 
 def whole_table(table: PostgresTable, columns: Sequence[PostgresColumn]) -> sql.Composed:

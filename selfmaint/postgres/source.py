@@ -20,8 +20,9 @@ from psycopg import sql
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, InputError, SourceError, input_error
 from selfmaint.postgres.connection import PAUSES_S, TIMEOUT_S, Connection, begun, may_pass, source_error
-from selfmaint.postgres.keys import KeyQuery, compared, key_batches, key_queries, whole_table
+from selfmaint.postgres.keys import KeyQuery, compared, key_batches, key_queries, span_query, whole_table
 from selfmaint.postgres.types import PostgresColumn, PostgresTable, arrow_batch, arrow_schema, columns_of
+from selfmaint.sources.between import Between
 from selfmaint.sources.protocol import Read, Stored
 from selfmaint.store.exchange import Exchange, Spill
 from selfmaint.store.expected import Expected
@@ -131,6 +132,25 @@ class PostgresSource(Stored[PostgresTable], Generic[D]):
         )
         self._has_read = True
         return found
+
+    def read_between(self, relation: str, asked: Between) -> tuple[D, Read]:
+        """The rows with a value in some spans.
+
+        Raises:
+            SourceError: as `read`.
+        """
+        found = self._reading(relation, lambda connection: self._read_between(connection, relation, asked))
+        self._has_read = True
+        return found
+
+    def _read_between(self, connection: Connection, relation: str, asked: Between) -> tuple[D, Read]:
+        columns = self._columns_of(connection, relation)
+        _named(columns, relation, asked.column)
+        query = span_query(self._relations[relation], columns, asked)
+        with Spill(arrow_schema(columns), self._spill_file()) as spill:
+            size = _fetch(connection, query, columns, spill)
+        read = Read(relation, (asked.column,), asked.number, spill.rows, size, self._name, is_of_spans=True)
+        return self._exchange.entered(spill), read
 
     def _read(
         self, connection: Connection, relation: str, key_columns: Sequence[str], keys: D | None

@@ -94,6 +94,7 @@ def reads_json(found: Sequence[Read]) -> Json:
             "rows_read": read.rows_read,
             "bytes_read": read.bytes_read,
             "source": read.source,
+            **({"is_of_spans": True} if read.is_of_spans else {}),
         }
         for read in found
     ]
@@ -104,7 +105,7 @@ def reads_table(found: Sequence[Read]) -> Table:
     rows: Iterator[tuple[str | int, ...]] = (
         (r.relation, r.source, by or "the whole relation", r.keys_asked, r.rows_read, r.bytes_read)
         for r in found
-        for by in [", ".join(r.key_columns)]
+        for by in [", ".join(r.key_columns) + (" (spans)" if r.is_of_spans else "")]
     )
     numbers = ["keys asked", "rows read", "bytes read"]
     return table("base relations read", ["relation", "source", "by"], numbers, rows)

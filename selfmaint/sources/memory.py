@@ -9,6 +9,7 @@ from decimal import Decimal
 from datalog.diagnostics import Diagnostic
 from datalog.model import Row, Value, value_kind
 from selfmaint.errors import Code, SourceError
+from selfmaint.sources.between import Between
 from selfmaint.sources.protocol import Read, Stored
 
 Relation = tuple[tuple[str, ...], frozenset[Row]]
@@ -50,6 +51,19 @@ class RowsSource(Stored[Relation]):
         wanted = {_key(key) for key in keys}
         found = frozenset(row for row in rows if _key(row[i] for i in positions) in wanted)
         return found, Read(relation, tuple(key_columns), len(wanted), len(found), _size(found), self._name)
+
+    def read_between(self, relation: str, asked: Between) -> tuple[frozenset[Row], Read]:
+        """The rows with a value in some spans.
+
+        Raises:
+            SourceError: SM103 no such relation, SM104 no such column.
+        """
+        columns, rows = self._relation(relation)
+        at = columns.index(asked.column)
+        found = frozenset(row for row in rows if asked.has(row[at]))  # type: ignore[arg-type]
+        return found, Read(
+            relation, (asked.column,), asked.number, len(found), _size(found), self._name, is_of_spans=True
+        )
 
     def version(self) -> str | None:
         """None: rows at hand do not move."""

@@ -10,6 +10,7 @@ from typing import Generic, Protocol, TypeVar
 from datalog.diagnostics import Diagnostic
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, InputError, SourceError, first_line
+from selfmaint.sources.between import Between
 
 T = TypeVar("T")
 
@@ -26,6 +27,7 @@ class Read:
             in-memory Arrow bytes otherwise).
         source: the source's name, without any secret.
         is_before: whether it turned out to be as it was right before the update, which was then added to the rows.
+        is_of_spans: whether spans of the column's values were asked for, and no keys.
     """
 
     relation: str
@@ -35,6 +37,7 @@ class Read:
     bytes_read: int
     source: str
     is_before: bool = False
+    is_of_spans: bool = False
 
 
 class Source(Protocol[D]):
@@ -63,6 +66,10 @@ class Source(Protocol[D]):
         Raises:
             SourceError: SM401 unreachable or refused, SM103 no such table, SM104 other columns.
         """
+        ...
+
+    def read_between(self, relation: str, asked: Between) -> tuple[D, Read]:
+        """The rows with a value in some spans, and perhaps others; see `read`."""
         ...
 
     def version(self) -> str | None:
@@ -124,6 +131,10 @@ class LazySource(Generic[D]):
     def read(self, relation: str, key_columns: Sequence[str], keys: D | None) -> tuple[D, Read]:
         """See `Source`."""
         return self._opened().read(relation, key_columns, keys)
+
+    def read_between(self, relation: str, asked: Between) -> tuple[D, Read]:
+        """See `Source`."""
+        return self._opened().read_between(relation, asked)
 
     def version(self) -> str | None:
         """See `Source`."""

@@ -11,6 +11,7 @@ from datalog.diagnostics import Diagnostic
 from datalog.model import Atom, Negation, Predicate, Program, Rule, Variable, Version
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, SourceError
+from selfmaint.sources.between import Between
 from selfmaint.sources.protocol import Read, Source
 
 
@@ -78,9 +79,22 @@ class RewoundSource(Generic[D]):
         Raises:
             SourceError: what the source and the log raise.
         """
+        return self._as_before(relation, key_columns, keys, lambda it: it.read(relation, key_columns, keys))
+
+    def read_between(self, relation: str, asked: Between) -> tuple[D, Read]:
+        """See `Source`: all that has gone since is among the rows."""
+        return self._as_before(relation, (), None, lambda it: it.read_between(relation, asked))
+
+    def _as_before(
+        self,
+        relation: str,
+        key_columns: Sequence[str],
+        keys: D | None,
+        reading: Callable[[Source[D]], tuple[D, Read]],
+    ) -> tuple[D, Read]:
         while True:
             self._begin()
-            rows, read = self._source.read(relation, key_columns, keys)
+            rows, read = reading(self._source)
             if self._source.version() == self._state:  # else it has lost its connection before it read
                 break
             self._state = None

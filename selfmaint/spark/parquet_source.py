@@ -13,6 +13,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as st
 
+from datalog.model import TypeName
+from selfmaint.sources.between import Between
 from selfmaint.sources.protocol import Read, Stored
 from selfmaint.spark.failures import SPARK_ERRORS, first_line, translated
 from selfmaint.spark.frames import positional
@@ -89,6 +91,22 @@ class SparkSource(Stored[StoredRelation]):
         columns = () if keys is None else tuple(key_columns)
         return frame, Read(relation, columns, asked, rows, size, self._name)
 
+    def read_between(self, relation: str, asked: Between) -> tuple[DataFrame, Read]:
+        """The rows with a value in some spans, held until `close`: what files and partitions tell is asked first.
+
+        Raises:
+            SourceError: SM102 unknown, SM103 not there, SM104 other columns or types, SM401 not reachable.
+        """
+        stored = self._stored(relation)
+        with self._as_source_error(relation, SPARK_ERRORS, first_line), translated():
+            frame = self._frame(stored)
+            plain = positional(frame)
+            kept = plain.filter(_within(plain[f"c{frame.columns.index(asked.column)}"], asked))
+            frame = kept.toDF(*frame.columns).persist(StorageLevel.MEMORY_AND_DISK)
+            self._held.append(frame)
+            rows, size = _measured(frame)
+        return frame, Read(relation, (asked.column,), asked.number, rows, size, self._name, is_of_spans=True)
+
     def version(self) -> str | None:
         """A digest of all files' names, sizes and times; None if some relation is not in local files."""
         digest = hashlib.sha256()
@@ -109,6 +127,20 @@ class SparkSource(Stored[StoredRelation]):
     def _frame(self, stored: StoredRelation) -> DataFrame:
         read = read_contents if stored.declared else read_undeclared
         return read(self._spark, stored.location, stored.expected, stored.format)
+
+
+def _within(column: Column, asked: Between) -> Column:
+    """Whether a row is asked for."""
+    kind = {TypeName.DATE: "date", TypeName.TIMESTAMP_NTZ: "timestamp_ntz"}.get(asked.type.name, "timestamp")
+    test = column.isNull() if asked.with_null else f.lit(False)
+    for start, end in asked.texts:
+        inside = column.isNotNull()
+        if start is not None:
+            inside &= column >= f.lit(start).cast(kind)
+        if end is not None:
+            inside &= column < f.lit(end).cast(kind)
+        test |= inside
+    return test
 
 
 def _semi_join(frame: DataFrame, key_columns: Sequence[str], keys: DataFrame) -> DataFrame:

@@ -34,6 +34,7 @@ from sqlglot import exp
 
 from datalog.sql.affected.demands import Demands, Link, Place
 from datalog.sql.affected.determined import is_determined
+from datalog.sql.affected.periods import Period, period_of
 from datalog.sql.affected.plan import (
     Aggregate,
     Filter,
@@ -55,12 +56,14 @@ class Step(Struct, frozen=True):
     Attributes:
         columns: 0-based positions of the columns that are cut.
         sources: occurrences with positions of their columns, in the same order; None is the key.
+        period: what the key shows of the one column, if it is not the column's values.
     """
 
     scan: int
     relation: str
     columns: tuple[int, ...]
     sources: tuple[tuple[int | None, tuple[int, ...]], ...]
+    period: Period | None = None
 
 
 class Keyed(Struct, frozen=True):
@@ -111,6 +114,19 @@ def keys_of_changes(query: Query, changed: Collection[str]) -> tuple[Keyed, ...]
     return tuple(one.made() for one in (best, *widest))
 
 
+def keyed_by_periods(query: Query, changed: Collection[str]) -> tuple[Keyed, ...]:
+    """The same by columns that show the days, months or years of base columns, each alone: see `periods.py`."""
+    demands = Demands(query.plan)
+    options = _options(demands)
+    found = []
+    for i, (_, number) in enumerate(query.outputs):
+        shown = period_of(demands, query.plan, number)
+        if shown is not None and shown[0].units:
+            found.append(_Choice(demands, {i: shown[1]}, options, shown[0]))
+    possible = [one for one in found if not one.missing & set(changed)]
+    return tuple(one.made() for one in sorted(possible, key=lambda one: one.price))
+
+
 def _candidates(demands: Demands, query: Query) -> Iterable[Mapping[int, frozenset[Place]]]:
     """Sets of outputs, each with the places that it is in: those that an occurrence has, and parts of these."""
     outputs = [(i, demands.of(query.plan, number)) for i, (_, number) in enumerate(query.outputs)]
@@ -133,17 +149,22 @@ class _Choice:
     """The steps from one key."""
 
     def __init__(
-        self, demands: Demands, places: Mapping[int, frozenset[Place]], options: Sequence[Step]
+        self,
+        demands: Demands,
+        places: Mapping[int, frozenset[Place]],
+        options: Sequence[Step],
+        period: Period | None = None,
     ) -> None:
         self.key = tuple(places)
         self.steps: list[Step] = []
         self._demands = demands
+        self._period = period
         if all(demands.alike(its) for its in places.values()):
             self._start(list(places.values()))
             self._follow(options)
         done = {step.scan for step in self.steps}
         self.missing = {one.table.name for n, one in demands.scans.items() if n not in done}
-        found = sum(_is_key(demands.scans[step.scan], step.columns) for step in self.steps)
+        found = sum(map(self._finds_one, self.steps))
         direct = sum(step.sources[0][0] is None for step in self.steps)
         width = len(self.key) if self.looks_up else -len(self.key)
         self.price = (len(demands.scans) - len(done), -found, -direct, width, self.key)
@@ -151,12 +172,11 @@ class _Choice:
     @property
     def looks_up(self) -> bool:
         """Whether the key's own values find single rows."""
-        return any(_is_key(self._demands.scans[step.scan], step.columns) for step in self._roots)
+        return any(map(self._finds_one, self._roots))
 
     def made(self) -> Keyed:
         """How the view is followed by it."""
-        scans = self._demands.scans
-        many = not all(_is_key(scans[step.scan], step.columns) for step in self.steps)
+        many = not all(map(self._finds_one, self.steps))
         return Keyed(self.key, tuple(self.steps), tuple(sorted(self.missing)), self.looks_up, many)
 
     def is_part_of(self, other: _Choice) -> bool:
@@ -175,7 +195,7 @@ class _Choice:
             columns = [min((p for s, p in its if s == scan), default=None) for its in places]
             given = tuple(column for column in columns if column is not None)
             if len(given) == len(places):
-                self.steps.append(Step(scan, one.table.name, given, ((None, every),)))
+                self.steps.append(Step(scan, one.table.name, given, ((None, every),), self._period))
 
     def _follow(self, options: Sequence[Step]) -> None:
         """Those that these lead to: rows that are found by a key before others."""
@@ -189,6 +209,10 @@ class _Choice:
             if not possible:
                 return
             self.steps.append(min(possible, key=self._cost))
+
+    def _finds_one(self, step: Step) -> bool:
+        """Whether a value finds a single row."""
+        return step.period is None and _is_key(self._demands.scans[step.scan], step.columns)
 
     def _cost(self, step: Step) -> tuple[bool, int, int]:
         return (not _is_key(self._demands.scans[step.scan], step.columns), -len(step.columns), step.scan)

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
+from datalog.analysis.expression_types import expression_type
 from datalog.copies import replace
 from datalog.model import (
     ANY,
@@ -21,6 +22,7 @@ from datalog.model import (
     block,
 )
 from datalog.sql.affected import (
+    VALUE,
     Additive,
     Keyed,
     NotKeyed,
@@ -29,6 +31,7 @@ from datalog.sql.affected import (
     UnknownShapeError,
     additive,
     differing,
+    keyed_by_periods,
     keys_of_changes,
     plan_of_definition,
     plan_of_text,
@@ -66,7 +69,7 @@ class Plan(Struct, frozen=True):
     Attributes:
         added: by the rows that its groups gain and lose, which is tried first.
         keyed: by computing its rows with affected keys anew.
-        others: by other keys, which may lead to fewer rows.
+        others: by other keys, which may lead to fewer rows; the last of all ways, if none is `keyed`.
         differing: by what its rows with a key that it does not show were and are.
     """
 
@@ -108,18 +111,20 @@ def _plan(
             return NotKeyed(f"`{name}` is declared without a key: a row of it may stand twice")
     query, changed = query_of_stored(warehouse, view), situation.inserted | situation.deleted
     is_effective = situation.effective or changed.isdisjoint({*reads(catalog, view)}.difference(sets))
-    how, *others = _by_keys(warehouse, view, keys_of_changes(query, changed))
+    how, *more = _by_keys(warehouse, view, keys_of_changes(query, changed))
+    more += _by_keys(warehouse, view, keyed_by_periods(query, changed))
+    others = tuple(one for one in more if isinstance(one, Keyed))
     added = None
     if is_effective and not view.is_counted and not _is_free(how):
         found = additive(query, changed)
         added = found if isinstance(found, Additive) and _are_exact(warehouse, view, found) else None
     if not isinstance(how, NotKeyed):
-        return Plan(added, how, others=tuple(one for one in others if isinstance(one, Keyed)))
+        return Plan(added, how, others=others)
     other = None
     if is_effective and _keeps_equal_rows(view):
         one = differing(query, changed)
         other = one if isinstance(one, Keyed) else None
-    return how if added is None and other is None else Plan(added, None, other)
+    return Plan(added, None, other, others) if added or other or others else how
 
 
 def _keeps_equal_rows(view: View) -> bool:
@@ -213,6 +218,8 @@ def _types(warehouse: Warehouse[D], how: Keyed) -> tuple[ColumnType, ...] | None
     if root is None:  # nothing that the view reads changes
         return None
     types = warehouse.catalog.relations[root.relation].types
+    if root.period is not None:
+        return (expression_type(root.period.expression, {VALUE: types[root.columns[0]]}) or ANY,)
     return tuple(types[column] for column in root.columns)
 
 
@@ -249,6 +256,10 @@ def followed_by_keys(
             ways.append(partial(_follow, reader, recomputing, view, its, partial(_gives_one, catalog, view)))
         if how.differing is not None:
             ways.append(partial(differ, reader, recomputing, view, how.differing))
+        if how.keyed is None and how.others:
+            ways.append(
+                partial(_follow, reader, recomputing, view, how.others, partial(_gives_one, catalog, view))
+            )
         found = _first(ways)
         if isinstance(found, str):
             failed[name] = found

@@ -31,6 +31,7 @@ from selfmaint.engine.protocol import D
 from selfmaint.fallback.settle import Readable
 from selfmaint.fallback.told import NAME
 from selfmaint.maintain import Delta, applied
+from selfmaint.sources.between import Between
 from selfmaint.sources.protocol import Read
 from selfmaint.warehouse.catalog import BaseRelation, GroupedView, View
 from selfmaint.warehouse.reads import reads
@@ -151,6 +152,10 @@ class _Stored(Struct, Generic[D], frozen=True):
         if change is not None:
             rows = engine.keep(applied(engine, self.warehouse.catalog.view(relation), rows, change))
         return rows, Read(relation, tuple(key_columns), number, engine.count(rows), 0, NAME)
+
+    def read_between(self, relation: str, asked: Between) -> tuple[D, Read]:
+        """See `Source`: all rows, of which no base row is."""
+        return self.read(relation, (), None)
 
     def version(self) -> str | None:
         """None: what is known does not move."""

@@ -82,7 +82,8 @@ def _way(
     if plan is not None:
         looked_up, whole = _read(plan)
         its = tuple(name for name in bases if name in looked_up | whole)
-        if plan.keyed is None and plan.differing is None and not (plan.added and plan.added.is_certain):
+        certain = plan.keyed or plan.differing or plan.others or (plan.added and plan.added.is_certain)
+        if not certain:
             return Way("reads" if its else "views", its)  # what is stored and what changes may not tell
         return Way("keyed reads" if its else "views", its, tuple(name for name in its if name in whole))
     if view in others.again:
@@ -98,6 +99,6 @@ def _way(
 
 def _read(plan: Plan) -> tuple[set[str], set[str]]:
     """The relations that a plan reads by keys, and those that it reads whole."""
-    tried = [plan.keyed, plan.differing, None if plan.added is None else plan.added.rows]
+    tried = [plan.keyed, plan.differing, *plan.others[:1], None if plan.added is None else plan.added.rows]
     its = next(one for one in tried if one is not None)
     return {step.relation for step in its.steps}, set(its.whole)

@@ -1,0 +1,77 @@
+"""Rows of a base relation whose value in a column of dates or times lies in one of some spans."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from datalog.model import ColumnType, TypeName, WallClock
+
+Ends: TypeAlias = tuple[dt.date | None, dt.date | None]
+"""From a date or time, to before another one; None where there is no end."""
+
+
+class Between(Struct, frozen=True):
+    """Which rows are asked for.
+
+    Attributes:
+        column: the column's name.
+        type: its declared type.
+        spans: in order, apart from each other: dates, or times on the clock of UTC.
+        with_null: whether rows without a value are asked for, too.
+    """
+
+    column: str
+    type: ColumnType
+    spans: tuple[Ends, ...]
+    with_null: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all rows are asked for."""
+        return self.with_null and (None, None) in self.spans
+
+    @property
+    def number(self) -> int:
+        """How many spans are asked for."""
+        return len(self.spans) + self.with_null
+
+    @property
+    def texts(self) -> tuple[tuple[str | None, str | None], ...]:
+        """The spans as SQL writes dates and times, instants with their zone."""
+        zone = "+00" if self.type.name is TypeName.TIMESTAMP else ""
+        written = [[None if at is None else f"{at}{zone}" for at in ends] for ends in self.spans]
+        return tuple((start, end) for start, end in written)
+
+    def has(self, value: dt.date | None) -> bool:
+        """Whether a row with a value is asked for."""
+        if value is None:
+            return self.with_null
+        return any((a is None or a <= value) and (b is None or value < b) for a, b in self.spans)
+
+
+def between(
+    column: str,
+    kind: ColumnType,
+    spans: Iterable[tuple[dt.datetime | None, dt.datetime | None]],
+    *,
+    with_null: bool,
+) -> Between:
+    """The rows with a value in one of some spans of times: of dates every day that is touched.
+
+    All rows, if a span has no end: beyond the years from 1 to 9999 there may be other times.
+    """
+    spans = tuple(spans)
+    if any(None in ends for ends in spans):
+        return Between(column, kind, ((None, None),), with_null=True)
+    if kind.name is TypeName.TIMESTAMP_NTZ:
+        on_clock = ((a and WallClock.of(a), b and WallClock.of(b)) for a, b in spans)
+        return Between(column, kind, tuple(on_clock), with_null)
+    if kind.name is not TypeName.DATE:
+        return Between(column, kind, spans, with_null)
+    days = ((a and a.date(), b and (b - dt.timedelta(microseconds=1)).date()) for a, b in spans)
+    ends = ((a, b + dt.timedelta(days=1) if b and b < dt.date.max else None) for a, b in days)
+    return Between(column, kind, tuple(ends), with_null)
