@@ -85,7 +85,7 @@ def changes_table(found: Sequence[Change]) -> Table:
 
 
 def reads_json(found: Sequence[Read]) -> Json:
-    """A list of `{relation, key_columns, keys_asked, rows_read, bytes_read, source}`, in order."""
+    """A list of `{relation, key_columns, keys_asked, rows_read, bytes_read, source, is_of_spans}`, in order."""
     return [
         {
             "relation": read.relation,
@@ -94,7 +94,7 @@ def reads_json(found: Sequence[Read]) -> Json:
             "rows_read": read.rows_read,
             "bytes_read": read.bytes_read,
             "source": read.source,
-            **({"is_of_spans": True} if read.is_of_spans else {}),
+            "is_of_spans": read.is_of_spans,
         }
         for read in found
     ]

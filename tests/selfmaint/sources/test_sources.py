@@ -31,6 +31,7 @@ from selfmaint.errors import Code, SourceError
 from selfmaint.postgres import keys as keys_under_test
 from selfmaint.postgres import source as under_test
 from selfmaint.postgres.connection import begun
+from selfmaint.sources.between import Between, between
 from selfmaint.sources.memory import RowsSource
 from selfmaint.store import exchange as exchange_under_test
 from selfmaint.store.expected import Expected
@@ -176,6 +177,64 @@ def test_files_answer_as_the_reference(engine: Any, stored: Path) -> None:
         assert engine.columns(found) == COLUMNS
         assert (read.keys_asked, read.rows_read) == (reference.keys_asked, reference.rows_read)
         assert (read.bytes_read > 0) == bool(expected)
+
+
+def spans() -> Iterator[Between]:
+    """Spans that begin or end where values are, before all of them, or nowhere; of each type of dates and times."""
+    tick, day = dt.timedelta(microseconds=1), dt.timedelta(days=1)
+    noon, midnight, older = NOON, dt.datetime(2024, 3, 1), dt.datetime(1999, 12, 31)
+    chosen = [
+        [(noon, noon + tick)],
+        [(noon - tick, noon)],
+        [(noon + tick, noon + day)],
+        [(older, older + day), (midnight, midnight + day)],
+        [(midnight - tick, midnight), (midnight + day, None)],
+        [(None, None)],
+        [],
+    ]
+    for column, kind in zip(COLUMNS[3:6], TYPES[3:6], strict=True):
+        for i, some in enumerate(chosen):
+            yield between(column, kind, some, with_null=i % 2 == 1)
+
+
+@both
+def test_spans_are_read_as_by_the_reference(engine: Any, source: Source, stored: Path) -> None:
+    files, numbers = in_files(engine, item=(stored, declared())), set[int]()
+    for i, asked in enumerate(spans()):
+        expected, reference = MEMORY.read_between("item", asked)
+        for one in (source, files) if engine.name == "duckdb" or i % 4 == 1 else ():
+            found, read = one.read_between("item", asked)
+            assert sorted(engine.sample(found, 99), key=repr) == sorted(expected, key=repr), asked
+            assert (read.key_columns, read.keys_asked) == ((asked.column,), reference.keys_asked)
+            assert (read.rows_read, read.is_of_spans) == (len(expected), True)
+        numbers.add(len(expected))
+    assert len(numbers) > 4
+
+
+def test_spans_are_read_by_an_index(database: Database, postgres: str) -> None:
+    database.execute(
+        "CREATE TABLE IF NOT EXISTS visit (id int PRIMARY KEY, at timestamp, z timestamptz, d date)"
+    )
+    database.execute("TRUNCATE visit")
+    database.execute(
+        "INSERT INTO visit SELECT i, '2026-01-01'::timestamp + i * interval '1 hour', "
+        "'2026-01-01Z'::timestamptz + i * interval '1 hour', '2026-01-01'::date + i FROM generate_series(1, 20000) i"
+    )
+    for column in ("at", "z", "d"):
+        database.execute(sql.SQL("CREATE INDEX ON visit ({})").format(sql.Identifier(column)))
+    database.execute("ANALYZE visit")
+    types = {"at": TYPES[4], "z": TYPES[5], "d": TYPES[3]}
+    expected = Expected("visit", ("id", *types), (ColumnType(TypeName.INT), *types.values()))
+    columns = under_test.columns_of(database, under_test.PostgresTable.parse("visit"), expected)
+    days = [dt.datetime(2026, 1, n) for n in (3, 5)]
+    for column, kind in types.items():
+        asked = between(column, kind, [(day, day + dt.timedelta(days=1)) for day in days], with_null=True)
+        query = keys_under_test.span_query(under_test.PostgresTable.parse("visit"), columns, asked)
+        plan = database.execute(sql.SQL("EXPLAIN ") + query.statement, query.parameters).fetchall()
+        assert f"visit_{column}_idx" in str(plan), plan
+        assert "Seq Scan" not in str(plan)
+        with closing(connected(DuckEngine(), postgres, visit=("visit", expected))) as source:
+            assert source.read_between("visit", asked)[1].rows_read == (2 if column == "d" else 48)
 
 
 @pytest.mark.parametrize(("columns", "keys"), [*LOOKUPS[:9], *LOOKUPS[10:]])
