@@ -18,7 +18,7 @@ from msgspec import Struct, field
 
 from datalog.model import Atom, Predicate, Program, Rule, Variable, Version
 from datalog.sql.affected import Keyed, Step
-from selfmaint.engine.protocol import D, Facts
+from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.fallback.keyed_rows import KeyedRows
 from selfmaint.warehouse.catalog import View
 
@@ -42,6 +42,17 @@ def fewest_rows(reader: KeyedRows[D], view: View, ways: Sequence[Keyed]) -> Keye
     return ways[best] if rows[best] * _CLEARLY < rows[0] else first
 
 
+def number_of_keys(engine: Engine[D], rows: D, columns: Sequence[int]) -> int:
+    """How many different values rows have in some columns."""
+    given = Predicate("rows", Version.STEP)
+    row = tuple(Variable(f"X{i}") for i in range(len(engine.columns(rows))))
+    goal = Atom(Predicate("values", Version.STEP), tuple(row[i] for i in columns))
+    facts = Facts({given: rows}, {}, frozenset({given}))
+    names = [f"x{i}" for i in range(len(columns))]
+    program = Program((Rule(goal, (Atom(given, row),)),))
+    return engine.count(engine.evaluate(program, goal.predicate, facts, names))
+
+
 class _Expected(Struct, Generic[D]):
     """How many base rows one way is expected to read.
 
@@ -60,8 +71,7 @@ class _Expected(Struct, Generic[D]):
     def rows(self) -> float:
         """All rows that are read, to find the values of the key and by these."""
         stored = self.reader.known.facts.relations[self.view.predicate]
-        names = self.reader.known.engine.columns(stored) or self.view.columns
-        shown = self._different(stored, len(names), self.how.key)
+        shown = number_of_keys(self.reader.known.engine, stored, self.how.key)
         self._of = {step.scan: step for step in self.how.steps}
         situation = self.reader.known.situation
         changed = situation.inserted | situation.deleted
@@ -92,8 +102,7 @@ class _Expected(Struct, Generic[D]):
         if step.period is not None:
             shown = self.reader.shown(step.relation, rows, step.columns[0], step.period, ("value",))
             return self.reader.known.engine.count(shown)
-        width = len(self.reader.known.catalog.relations[step.relation].columns)
-        return self._different(rows, width, step.columns)
+        return number_of_keys(self.reader.known.engine, rows, step.columns)
 
     def _back(self, scan: int, positions: Sequence[int], after: Step, number: float) -> float:
         """The same of some rows of an occurrence, which lead to others that are read."""
@@ -105,16 +114,6 @@ class _Expected(Struct, Generic[D]):
         return sum(
             found if source is None else self._back(source, to, step, found) for source, to in step.sources
         )
-
-    def _different(self, rows: D, width: int, columns: Sequence[int]) -> int:
-        """How many different values rows of so many columns have in some of these."""
-        engine, given = self.reader.known.engine, Predicate("rows", Version.STEP)
-        row = tuple(Variable(f"X{i}") for i in range(width))
-        goal = Atom(Predicate("values", Version.STEP), tuple(row[i] for i in columns))
-        facts = Facts({given: rows}, {}, frozenset({given}))
-        names = [f"x{i}" for i in range(len(columns))]
-        program = Program((Rule(goal, (Atom(given, row),)),))
-        return engine.count(engine.evaluate(program, goal.predicate, facts, names))
 
     def _size(self, name: str) -> int:
         if name not in self.sizes:

@@ -80,7 +80,8 @@ def _said(problem: Problem, table: FeedTable) -> tuple[Code, str, str | None, st
     name = table.name
     twins = None
     if table.key is None:
-        twins = f"no key of `{name}` is declared, so its rows are taken to be unique; declare the key"
+        twins = f"no key of `{name}` is declared, so its rows are taken to be unique; declare the key, "
+        twins += "or give files of inserted and deleted rows as an update: `--update`"
     match problem:
         case Problem.NULL:
             hint = "its declaration says `not null`, or that it is part of the key"

@@ -227,21 +227,18 @@ class FeedReading(Struct, Generic[D], frozen=True):
         found: dict[str, list[tuple[Kind, D]]] = {}
         for relation, kind, path in self._plain_files(feed):
             table = self.wanted.tables.relations[relation]
-            expected = Expected(table.name, table.columns, table.types)
+            expected = Expected(table.name, table.columns, table.types, unread=table.unread)
             found.setdefault(relation, []).append(
                 (kind, self.exchange.stored(str(path.absolute()), expected))
             )
+        tables = self.wanted.tables.relations
         return {
-            relation: Changes(
-                sql.sets(
-                    len(self.wanted.tables.relations[relation].columns),
-                    [kind for kind, _ in parts],
-                    Scale.PARTS.name,
-                ),
+            name: Changes(
+                sql.sets(len(tables[name].columns), [kind for kind, _ in parts], Scale.PARTS.name),
                 [rows for _, rows in parts],
-                [Scale.PARTS],
+                [] if tables[name].key is None else [Scale.PARTS],  # else equal rows are two
             )
-            for relation, parts in found.items()
+            for name, parts in found.items()
         }
 
     def _plain_files(self, feed: Path) -> Iterator[tuple[str, Kind, Path]]:

@@ -25,6 +25,7 @@ class FeedTable(Struct, frozen=True):
         columns: column names, in declared order.
         key: 0-based positions of the declared key (or of a unique constraint without null); None if there is none.
         not_null: 0-based positions that never hold null.
+        unread: further columns that files of rows may have, if there is a key; see `check_columns`.
     """
 
     name: str
@@ -32,6 +33,7 @@ class FeedTable(Struct, frozen=True):
     types: tuple[ColumnType, ...]
     key: tuple[int, ...] | None
     not_null: frozenset[int]
+    unread: frozenset[str] = frozenset()
 
     @property
     def identity(self) -> tuple[int, ...]:
@@ -101,7 +103,9 @@ def feed_table(schema: Catalog, name: str) -> FeedTable:
         )
     types = tuple(_OPEN_DECIMAL if t.is_open else t for t in declared)
     not_null = frozenset(range(relation.given)) - relation.nullable
-    return FeedTable(name, names, types, _key(declaration, not_null), not_null)
+    key = _key(declaration, not_null)
+    unread = () if key is None else (column.name for column in declaration.unread)
+    return FeedTable(name, names, types, key, not_null, frozenset(unread))
 
 
 def _key(declaration: Declaration, not_null: frozenset[int]) -> tuple[int, ...] | None:

@@ -7,8 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+import selfmaint
 from selfmaint import Update
 from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.engine.memory import MemoryEngine
@@ -29,6 +31,15 @@ def warehouse(**settings: Any) -> Warehouse[Rows]:
     nothing: Rows = frozenset()
     made = build(PROGRAM, {"v": nothing, "w": nothing, "x": nothing}, MemoryEngine())
     return Warehouse(made.catalog, made.engine, made.contents, feeds=FeedSettings(**settings))
+
+
+def warehouse_of_files() -> Warehouse[Any]:
+    """The same on an engine that reads files."""
+    names = {"v": ["i", "n"], "w": ["a", "b"], "x": ["i"]}
+    rows = {name: pa.table({c: pa.array([], pa.int32()) for c in its}) for name, its in names.items()}
+    rows["v"] = rows["v"].set_column(1, "n", pa.array([], pa.string()))
+    rows["w"] = rows["w"].set_column(1, "b", pa.array([], pa.string()))
+    return selfmaint.build(PROGRAM, rows, engine="duckdb")
 
 
 def event(op: str, before: Any, after: Any, table: str | None = "r", **source: Any) -> dict[str, Any]:
@@ -117,6 +128,39 @@ def test_without_a_key_rows_are_taken_to_be_unique() -> None:
     }
     same = [event("c", None, {"a": 1, "b": "x"}, "u", lsn=1)] * 2
     assert codes({"u": same}) == {"SM604"}, "two rows that look the same, or one event twice: not known"
+
+
+def test_equal_rows_in_files_without_positions_are_refused_without_a_key(tmp_path: Path) -> None:
+    """Two that come may be two rows, or one that was delivered again."""
+    for folder, suffix, equal in (("two", "insert", 2), ("gone", "delete", 2), ("one", "insert", 1)):
+        (tmp_path / folder).mkdir()
+        rows = [{"a": 1, "b": "x"}] * equal + [{"a": 2, "b": "x"}]
+        write(tmp_path / folder / f"u.{suffix}.jsonl", *rows)
+    opened = warehouse_of_files()
+    assert codes(tmp_path / "two", opened) == codes(tmp_path / "gone", opened) == {"SM603"}
+    assert opened.engine.count(Update.from_feed(opened, tmp_path / "one").inserted["u"]) == 2
+    write(tmp_path / "one" / "u.delete.jsonl", {"a": 1, "b": "x"})  # a row that is carried over
+    assert opened.engine.count(Update.from_feed(opened, tmp_path / "one").inserted["u"]) == 1
+    (tmp_path / "keyed").mkdir()
+    write(tmp_path / "keyed" / "r.insert.jsonl", row(1), row(1))
+    found = Update.from_feed(opened, tmp_path / "keyed")
+    assert (opened.engine.count(found.inserted["r"]), found.feed and found.feed.relations[0].repeated) == (
+        1,
+        1,
+    )
+
+
+def test_files_may_have_columns_that_are_not_read_of_a_table_with_a_key(tmp_path: Path) -> None:
+    program = "create table r (id int primary key, tags array<string>, x int); create view v as select id, x from r;"
+    program += "create table u (id int, tags array<string>); create view w as select id from u;"
+    rows: Any = {"v": pa.table({"id": [1], "x": [2]}), "w": pa.table({"id": [1]})}
+    opened: Any = selfmaint.build(program, rows, engine="duckdb")
+    write(tmp_path / "r.insert.jsonl", {"id": 9, "tags": ["q"], "x": 7})
+    write(tmp_path / "r.delete.jsonl", {"id": 1, "x": 2})
+    found = Update.from_feed(opened, tmp_path)
+    assert opened.engine.sample(found.inserted["r"], 2) == [(9, 7)]
+    write(tmp_path / "u.insert.jsonl", {"id": 9, "tags": ["q"]})
+    assert codes(tmp_path, opened) == {"SM104"}
 
 
 def test_an_update_without_before_image_may_have_changed_another_key() -> None:
