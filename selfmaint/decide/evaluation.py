@@ -37,6 +37,8 @@ from selfmaint.warehouse.catalog import GroupedView, View
 TOGETHER = 1_000
 """More tests are not asked in one go: one of them would take the budget of all."""
 
+LOOKED_AHEAD_SHARE = 0.25
+"""The part of the budget that looking ahead takes at most: what is not foreseen is read when it is asked for."""
 FORESEEN_SHARE = 0.02
 """What part of the budget may be spent to find out which tests there will be, only to read less."""
 
@@ -164,7 +166,9 @@ def _in_parts(
 
 def foresee(known: Knowledge[D], views: Sequence[View], *, maintained: bool) -> None:
     """Tells the engine what the tests of some views will read, and what their changes will, if they are maintained."""
-    known.engine.foresee(_foreseen(known, views, maintained=maintained), known.facts)
+    seconds = known.decision.budget_s * LOOKED_AHEAD_SHARE
+    with suppress(BudgetSpentError), limit(seconds, "looking ahead at what is read"):
+        known.engine.foresee(_foreseen(known, views, maintained=maintained), known.facts)
 
 
 def _foreseen(known: Knowledge[D], views: Sequence[View], *, maintained: bool) -> Iterator[Asked]:

@@ -15,6 +15,7 @@ from datalog.sql.affected import inner
 from datalog.sql.affected.demands import Demands
 from datalog.sql.affected.plan import Join, Plan, Windows
 from selfmaint import SourceError
+from selfmaint.decide import evaluation
 from tests.effort import effort
 from tests.keyed_queries import Outcome, changed, database, is_found_wrong, maintained
 from tests.random_queries import Maker
@@ -142,3 +143,16 @@ def test_a_wrong_rule_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> No
     patch, text = WRONG[name]
     monkeypatch.setattr(*patch)
     assert is_found_wrong(text, 60), name
+
+
+def test_what_is_not_foreseen_in_time_is_read_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = list[str]()
+    foresee = evaluation._foreseen
+    monkeypatch.setattr(evaluation, "LOOKED_AHEAD_SHARE", 0)
+    monkeypatch.setattr(
+        evaluation, "_foreseen", lambda *given, **how: begun.append("") or foresee(*given, **how)
+    )
+    for number in range(TRIALS):
+        text, outcome = trial(f"ahead.{number}")
+        assert outcome is None or outcome.found == outcome.right, text
+    assert begun
