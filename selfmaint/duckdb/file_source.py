@@ -10,6 +10,7 @@ from msgspec import Struct
 from datalog.model import Atom, Predicate, Program, Rule, TypeName, Variable
 from datalog.sql.duckdb import SqlType
 from datalog.sql.duckdb import relations as sql
+from datalog.sql.duckdb.spans import between
 from selfmaint.duckdb.engine import DuckEngine
 from selfmaint.duckdb.files import read_contents
 from selfmaint.duckdb.relation import Relation
@@ -98,7 +99,7 @@ class DuckSource(Stored[StoredFiles]):
         with self._as_source_error(relation, _FAILURES):
             rows = self._opened(stored)
             at, name = rows.columns.index(asked.column), rows.stored.name
-            query = sql.between(name, rows.types, at, asked.texts, with_null=asked.with_null)
+            query = between(name, rows.types, at, asked.texts, with_null=asked.with_null)
             its = self._engine.database.view(query, rows.types, [rows.stored])
             found = self._engine.keep(Relation(its, rows.columns))
             count = self._engine.count(found)
