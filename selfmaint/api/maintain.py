@@ -107,8 +107,9 @@ class Maintained(Generic[D]):
 
     @property
     def unverified(self) -> list[str]:
-        """The views that were recomputed from their sources, which is not done again to verify them."""
-        return _of_sources(self.recomputed, self.by) if self.by else list(self.recomputed)
+        """The views that were recomputed from their sources, which is not done again, or that have several results."""
+        again = _of_sources(self.recomputed, self.by) if self.by else list(self.recomputed)
+        return [*again, *(self.verified.several if self.verified else ())]
 
     def __repr__(self) -> str:
         return f"Maintained({', '.join(self.deltas)}; {len(self.reads)} reads)"
@@ -341,7 +342,7 @@ def _verified(
     bases = set(warehouse.catalog.relations)
     moved_ = {v.name: deltas[v.name] for v in turned.views() if not bases & set(reads(turned.computed, v))}
     more = verified(warehouse, update, moved_, contents, turned.catalog)
-    return Verified((*found.differences, *more.differences), (*found.reads, *more.reads))
+    return found.and_(more)
 
 
 def _wholes(catalog: Catalog, parts: Sequence[View]) -> list[View]:

@@ -23,6 +23,7 @@ from datalog.model import (
     Condition,
     Constant,
     IsNull,
+    OpaqueView,
     Predicate,
     Program,
     Row,
@@ -32,7 +33,7 @@ from datalog.model import (
     ViewDefinition,
     block,
 )
-from selfmaint.api.following.over_views import told_by_others, what_is_below
+from selfmaint.api.following.over_views import gives_one_result, has_sums, told_by_others, what_is_below
 from selfmaint.api.following.recompute import recomputing_of
 from selfmaint.api.platforms.platform import platform_of
 from selfmaint.api.update import Update
@@ -70,10 +71,18 @@ class Verified(Struct, frozen=True):
     Attributes:
         differences: the views whose new contents are not what their sources give.
         reads: what was read of base relations for that.
+        several: the views that may have several results, as by ties of an order, of which recomputing gave another one.
     """
 
     differences: tuple[Difference, ...]
     reads: tuple[Read, ...]
+    several: tuple[str, ...] = ()
+
+    def and_(self, more: Verified) -> Verified:
+        """With what recomputing other views shows."""
+        return Verified(
+            (*self.differences, *more.differences), (*self.reads, *more.reads), (*self.several, *more.several)
+        )
 
 
 def verified(
@@ -94,15 +103,29 @@ def verified(
         InputError: SM404 a query that cannot be run.
     """
     engine, catalog = warehouse.engine, warehouse.catalog
+    views = {name: (now or catalog).view(name) for name in deltas}
+    loose = [name for name, view in views.items() if _may_have_several(now or catalog, view)]
+    # Views over those that have several results are held against the results that these have.
     recomputing = recomputing_of(warehouse, update, contents, now=now, is_doubted=True)
-    truth = recomputing.recomputed([(now or catalog).view(name) for name in deltas])
+    truth = recomputing.recomputed([view for name, view in views.items() if name not in loose])
+    other = recomputing_of(warehouse, update, contents, now=now, is_doubted=True).with_(recomputing.bases)
+    more = other.recomputed([views[name] for name in loose])
     found = list[Difference]()
-    for name, change in deltas.items():
+    for name, right in {**truth.contents, **more.contents}.items():
         view = catalog.view(name)
-        new = engine.keep(applied(engine, view, warehouse.contents[name], change))
-        its = _difference(warehouse, view, truth.contents[name], new)
+        new = engine.keep(applied(engine, view, warehouse.contents[name], deltas[name]))
+        its = _difference(warehouse, view, right, new)
         found += [] if its is None else [its]
-    return Verified(tuple(found), truth.reads)
+    several = tuple(one.view for one in found if one.view in loose)
+    firm = tuple(one for one in found if one.view not in loose)
+    return Verified(firm, (*truth.reads, *more.reads), several)
+
+
+def _may_have_several(catalog: Catalog, view: View) -> bool:
+    """Whether a view's query may have several results."""
+    if not isinstance(view.definition, OpaqueView) or catalog.program.rules_for(view.predicate):
+        return False
+    return not gives_one_result(catalog, view.definition.query)
 
 
 def _difference(warehouse: Warehouse[D], view: View, right: D, rows: D) -> Difference | None:
@@ -140,8 +163,8 @@ def contradictions(warehouse: Warehouse[D]) -> tuple[list[Difference], frozenset
 
 
 def _doubles(warehouse: Warehouse[D], view: View) -> frozenset[int]:
-    """Columns of a view over views that may hold sums of doubles."""
-    if view.is_decided or what_is_below(warehouse.catalog, view) is None:
+    """Columns that may hold sums of doubles, of a view over views, or one that is not decided and adds up."""
+    if view.is_decided or not (has_sums(view) or what_is_below(warehouse.catalog, view)):
         return frozenset()
     if warehouse.engine.name not in ("duckdb", "spark"):  # of rows at hand their values alone tell
         return frozenset()

@@ -10,25 +10,26 @@ Conditions of soundness:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Generic
+from typing import TYPE_CHECKING, Generic
 
 from msgspec import Struct, field
 
 from datalog.copies import replace
 from datalog.model import Atom, NullTest, Predicate, Program, Rule, Variable, Version
-from datalog.sql.affected import Period
 from selfmaint.canonical import row_atom
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.fallback.probes import Probe
 from selfmaint.fallback.recompute import read_after
 from selfmaint.fallback.settle import Progress, Readable, require_keys_not_moved
-from selfmaint.fallback.spans import MOST_PERIODS, rows_within, shown_of, spans_of
 from selfmaint.fallback.states import found_after, is_before, is_doubtful, rows_between, rows_of
 from selfmaint.maintain import Delta
 from selfmaint.sources.between import Between
 from selfmaint.sources.protocol import Read
 from selfmaint.warehouse.base_relations import BaseRelation
+
+if TYPE_CHECKING:
+    from datalog.sql.affected import Period
 
 MOST_KEYS = 1_000_000
 """How many keys of base rows are asked for in all, at most: beyond that recomputing is cheaper."""
@@ -155,6 +156,8 @@ class KeyedRows(Struct, Generic[D], dict=True):
             TooManyKeysError: that would be more spans, or values shown, than are allowed.
             SourceError: the source's own; SM402 a source in another state.
         """
+        from selfmaint.fallback.spans import MOST_PERIODS, spans_of  # noqa: PLC0415 - SQL only where spans are read
+
         engine, relation = self.known.engine, self.known.catalog.relations[name]
         values = engine.sample(shown, MOST_PERIODS + 1)
         if len(values) > MOST_PERIODS:
@@ -166,6 +169,8 @@ class KeyedRows(Struct, Generic[D], dict=True):
         return self._within[name, asked]
 
     def _read_between(self, relation: BaseRelation, column: int, asked: Between) -> D:
+        from selfmaint.fallback.spans import rows_within  # noqa: PLC0415 - SQL only where spans are read
+
         engine, name, columns = self.known.engine, relation.name, (column,)
         self.asked += asked.number
         if self.asked > self.most_keys:
@@ -237,6 +242,8 @@ class KeyedRows(Struct, Generic[D], dict=True):
 
     def shown(self, name: str, rows: D, column: int, period: Period, to: Sequence[str]) -> D:
         """What a period shows of some rows of a relation."""
+        from selfmaint.fallback.spans import shown_of  # noqa: PLC0415 - SQL only where spans are read
+
         relation = self.known.catalog.relations[name]
         return shown_of(self.known.engine, relation, column, period, rows, to)
 

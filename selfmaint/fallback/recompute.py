@@ -6,7 +6,7 @@ each other. Rules are evaluated down to the base relations; definitions and text
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Generic
 
 from msgspec import Struct, field
@@ -45,20 +45,26 @@ def obstacles(catalog: Catalog, views: Sequence[View], readable: Iterable[str]) 
 
     The new rows of all other views are at hand.
     """
+    return [one for _, one in views_with_obstacles(catalog, views, readable)]
+
+
+def views_with_obstacles(
+    catalog: Catalog, views: Sequence[View], readable: Iterable[str]
+) -> Iterator[tuple[View, Diagnostic]]:
+    """The same, each with its view."""
     given, anew = set(readable), {view.name for view in views}
-    found = []
     for view in views:
         reason = _obstacle(catalog, view, given, anew)
         if reason is not None:
-            found.append(
+            yield (
+                view,
                 Diagnostic(
                     Code.NOT_MAINTAINED,
                     f"the view `{view.name}` cannot be recomputed: {reason.why}",
                     reason.span,
                     hint=reason.hint or _DECLARE,
-                )
+                ),
             )
-    return found
 
 
 _DECLARE = "declare every base relation that it reads, and give it a source in the warehouse file"
@@ -129,6 +135,11 @@ class Recomputing(Struct, Generic[D], dict=True):
         self.catalog = self.now or self.known.catalog
         self._rows: dict[str, D] = {}
         self._reads: list[Read] = []
+
+    def with_(self, bases: Mapping[str, D]) -> Recomputing[D]:
+        """This, which reads no more of base relations whose rows are at hand."""
+        self._rows.update(bases)
+        return self
 
     def recomputed(self, views: Sequence[View]) -> Recomputed[D]:
         """The new contents of some views that nothing stands in the way of recomputing.

@@ -19,7 +19,7 @@ def between(
     *,
     with_null: bool,
 ) -> exp.Select:
-    """The rows of a relation whose value in a column lies in one of some spans, given as texts, in order, apart from each other."""
+    """The rows of a relation whose value in a column lies in one of some spans, given as texts in order."""
     tests = [_within(f"c{column}", types[column], *ends) for ends in spans]
     tests += [filled(f"c{column} IS NULL")] if with_null else []
     found = rows(name, len(types)).where(exp.or_(*tests, copy=False) if tests else exp.false(), copy=False)

@@ -321,3 +321,15 @@ def require_unchanged(before: Mapping[str, str]) -> None:
             note="what was computed from the old contents is out of date; nothing was written",
             hint="another process maintains the same views: run the command again",
         )
+
+
+def paths_of_relations(root: TomlTable) -> dict[str, str]:
+    """Where base relations are stored in files; what is wrong with an entry is said elsewhere."""
+    entries = root.data.get("relations")
+    found = (
+        {}
+        if not isinstance(entries, dict)
+        else {n: one for n, one in entries.items() if isinstance(one, dict)}
+    )
+    paths = {name: one.get("path") for name, one in found.items()}
+    return {n: str(root.file.path.parent / path) for n, path in paths.items() if isinstance(path, str)}

@@ -61,6 +61,7 @@ from selfmaint.api.file.places import (
     has_helpers,
     is_in_store,
     local_path,
+    paths_of_relations,
     report_overlaps,
     resolved,
     store,
@@ -84,10 +85,15 @@ if TYPE_CHECKING:
 
 
 _KEYS = (
-    *("program", "program_text", "dbt_manifest", "catalog", "tables", "inexact_sums", "budget_s", "search"),
+    *("program", "program_text", "dbt_manifest", "dbt_unstored", "catalog", "tables", "inexact_sums"),
+    *("budget_s", "search"),
     *("views", "store", "sources", "relations", "copies", "update", "engine", "feed", "follow"),
 )
 """What may stand at the top of a warehouse file."""
+_ONLY_FOR = {
+    "tables": ("catalog", "views of Spark's catalog"),
+    "dbt_unstored": ("dbt_manifest", "models of a dbt project"),
+}
 
 
 @unique
@@ -144,6 +150,7 @@ class WarehouseFile(Struct, frozen=True):
         engine: which engine it is opened with, unless a call says otherwise.
         store: where views and partial copies are kept, if in a store.
         follow: the log that the views follow, if they do.
+        is_dbt: whether the definitions are those of a dbt project.
     """
 
     path: Path
@@ -158,6 +165,7 @@ class WarehouseFile(Struct, frozen=True):
     engine: EngineSettings = field(default_factory=EngineSettings)
     store: Place | None = None
     follow: FollowSettings | None = None
+    is_dbt: bool = False
 
     def known(self, effective: bool | None = None) -> Situation:
         """What it says to be known besides the views; `effective` goes before what it says of updates."""
@@ -221,6 +229,7 @@ def read_warehouse_file(path: str | Path, spark: SparkSession | None = None) -> 
         follow=follow,
         budget_s=DEFAULT_S if budget_s is None else budget_s,
         search=search,
+        is_dbt="dbt_manifest" in root.data,
     )
 
 
@@ -235,8 +244,9 @@ def _catalog(
 ) -> tuple[Catalog | None, tuple[Diagnostic, ...]]:
     """The program's catalog, or what is wrong with the program."""
     others = ("program", "program_text", "dbt_manifest")
-    if "catalog" not in root.data and "tables" in root.data:
-        root.file.report(("tables",), "`tables` is for views of Spark's catalog: there is no `catalog`")
+    for key, (of, what) in _ONLY_FOR.items():
+        if key in root.data and of not in root.data:
+            root.file.report((key,), f"`{key}` is for {what}: there is no `{of}`")
     try:
         if "catalog" in root.data and not any(key in root.data for key in others):
             from selfmaint.api.file.catalog_views import read_catalog_key  # noqa: PLC0415 - SQL only where views are in it
@@ -257,9 +267,10 @@ def _given_catalog(root: TomlTable, key: str, value: str, *, helpers: bool) -> C
     if key == "program":
         return catalog_of_path(path, helpers=helpers, moment=clock.now())
     if key == "dbt_manifest":
-        from selfmaint.api.file.dbt_manifest import catalog_of_dbt  # noqa: PLC0415 - see above
+        from selfmaint.api.file.dbt_manifest import Given, catalog_of_dbt  # noqa: PLC0415 - see above
 
-        return catalog_of_dbt(path, helpers=helpers, moment=clock.now())
+        given = Given(paths_of_relations(root), root.texts("dbt_unstored"))
+        return catalog_of_dbt(path, given, helpers=helpers, moment=clock.now())
     text = root.file.in_place(key, value)
     return catalog_of(text, str(root.file.path), helpers=helpers, moment=clock.now())
 

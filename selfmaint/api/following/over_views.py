@@ -263,7 +263,7 @@ def _sums_of_doubles(catalog: Catalog, view: View) -> frozenset[int] | None:
         query = query_of(catalog, view, tables_known(catalog))
         return None if query is None else sums_of_doubles(query, tables_known(catalog))
 
-    return catalog.once("sums of doubles", view, found) if _has_sums(view) else frozenset()
+    return catalog.once("sums of doubles", view, found) if has_sums(view) else frozenset()
 
 
 def _text(view: View) -> TextQuery:
@@ -307,7 +307,8 @@ def _remarks(catalog: Catalog, view: View) -> tuple[str, ...]:
     return () if near is not None and not near else (INEXACT,)
 
 
-def _has_sums(view: View) -> bool:
+def has_sums(view: View) -> bool:
+    """Whether a view's query has sums or averages."""
     from datalog.sql.views.kept.one_result import adds_up  # noqa: PLC0415 - where there are texts
 
     match view.definition:

@@ -26,7 +26,7 @@ from selfmaint.api.stored_types import StoredTypes, as_queried, require_stored_a
 from selfmaint.api.stores.store import OpenStore, above, changing, require_unedited, said_of
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code, InputError, first_line, input_error
-from selfmaint.fallback.recompute import Recomputing, obstacles
+from selfmaint.fallback.recompute import Recomputing, views_with_obstacles
 from selfmaint.store.expected import nothing_stored
 from selfmaint.store.place import Place
 from selfmaint.store.stored_tables import Commit
@@ -246,8 +246,12 @@ def _require_computable(
         )
         for name in copies
     ]
-    for one in obstacles(file.catalog, views, readable):
-        hint = f"{one.hint}; or say where its rows are: `--from VIEW=PATH`"
+    timed = dated(file.catalog)
+    for view, one in views_with_obstacles(file.catalog, views, readable):
+        hint = (
+            one.hint if view.name in timed else f"{one.hint}; or say where its rows are: `--from VIEW=PATH`"
+        )
+        hint = f"{hint}; or leave a model of dbt out: `dbt_unstored`" if file.is_dbt else hint
         found.append(Diagnostic(Code.MISSING_CONTENTS, one.message, one.span, hint=hint))
     needed = {name for view in views for name in reads(file.catalog)[view.name]}
     for name, entry in file.relations.items():

@@ -15,7 +15,6 @@ import pytest
 import selfmaint
 from datalog.sql.affected import Period
 from selfmaint.errors import Code
-from selfmaint.fallback import keyed_rows
 from tests.effort import effort
 from tests.plain_duckdb import plain_duckdb
 
@@ -227,7 +226,7 @@ def test_many_days_are_read_in_few_spans(
         assert not maintained.differences
         (read,) = maintained.reads
         assert (read.keys_asked, read.rows_read) == (2, 9)
-        monkeypatch.setattr(keyed_rows, "MOST_PERIODS", 3)
+        monkeypatch.setattr("selfmaint.fallback.spans.MOST_PERIODS", 3)
         with pytest.raises(selfmaint.NotMaintainedError) as refused:
             warehouse.maintain(_update(warehouse, new, []))
         assert "spans" in str(refused.value.diagnostics[0].note)

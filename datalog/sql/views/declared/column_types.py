@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 
-from sqlglot import exp
+from sqlglot import Dialects, exp
 from sqlglot.errors import ParseError
 
 from datalog.model import ANY, MAX_PRECISION, Column, ColumnType, TypeName, Unmodelled
@@ -47,6 +47,8 @@ _WITHOUT_ZONE = re.compile(r"timestamp *(\(\d+\))? +without +time +zone", re.IGN
 _COLLATE = re.compile(r"\bcollate\s+[`\"']?(\w+)", re.IGNORECASE)
 
 
+_LOCAL = frozenset({"duckdb", "postgres", "redshift"})
+"""Dialects whose `timestamp` has no zone."""
 _ALIKE = 0.82
 """How alike two names are at least, of which one is the other misspelt: `citext` is not `text`."""
 _MOST_SIZES = 2
@@ -109,6 +111,23 @@ def column_of_text(name: str, text: str | None) -> Column:
     if tree is None:
         return Column(name)
     return Column(name, column_type(tree) or ANY, unmodelled=unmodelled(tree, _collation(text)))
+
+
+def in_spark(text: str, dialect: str) -> str:
+    """A type of another dialect as Spark calls it; as it is where the dialect, or the type, is not known.
+
+    >>> in_spark("TIMESTAMP", "duckdb"), in_spark("TIMESTAMP WITH TIME ZONE", "duckdb"), in_spark("int8", "postgres")
+    ('TIMESTAMP_NTZ', 'TIMESTAMP', 'BIGINT')
+    """
+    if dialect not in {one.value for one in Dialects}:
+        return text
+    try:
+        tree = exp.DataType.build(text, dialect=dialect)
+    except ParseError:
+        return text
+    if tree.this is exp.DType.TIMESTAMP and dialect in _LOCAL:
+        return "TIMESTAMP_NTZ"
+    return tree.sql("spark")
 
 
 def _tree(text: str | None) -> exp.DataType | None:

@@ -50,7 +50,7 @@ TEXT_FUNCTIONS = AGGREGATES.union(
     unix_seconds unix_timestamp weekday weekofyear year
     bigint binary boolean cast date decimal double float int smallint string timestamp tinyint try_cast
     and between case coalesce equal_null if ifnull isnan isnotnull isnull nanvl not nullif nullifzero nvl nvl2 or typeof
-    when zeroifnull
+    when zeroifnull assert_true
     cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number
     aggregate array array_append array_compact array_contains array_distinct array_except array_insert
     array_intersect array_join array_max array_min array_position array_prepend array_remove array_repeat array_size

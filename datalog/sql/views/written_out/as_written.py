@@ -82,7 +82,13 @@ def without_comments(text: str) -> str:
 
 
 def _arguments(tokens: Sequence[Token]) -> list[Sequence[Token]]:
-    """The tokens of each argument of a call, of those behind its parenthesis."""
+    found = arguments(tokens)
+    assert found is not None, "a call that was parsed is closed"
+    return found
+
+
+def arguments(tokens: Sequence[Token]) -> list[Sequence[Token]] | None:
+    """The tokens of each argument of a call, of those behind its parenthesis; None if it is not closed."""
     depth, since = 0, 0
     found: list[Sequence[Token]] = []
     for number, token in enumerate(tokens):
@@ -92,7 +98,7 @@ def _arguments(tokens: Sequence[Token]) -> list[Sequence[Token]]:
         if token.token_type is TokenType.COMMA and not depth:
             found.append(tokens[since:number])
             since = number + 1
-    raise AssertionError("a call that was parsed is closed")
+    return None
 
 
 def _tree(tokens: Sequence[Token], text: str) -> exp.Expr:

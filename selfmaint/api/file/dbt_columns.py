@@ -1,0 +1,146 @@
+"""Which columns the tables have that no dbt model makes: as their files say, else dbt's catalog, else the YAML.
+
+The YAML of a source documents its columns: some of them, most often without types, or none. So the columns are
+
+1. those of the Parquet files or the folder that the warehouse file names for the table (`[relations.NAME]`);
+2. those in `catalog.json` beside the manifest, which `dbt docs generate` writes from the database;
+3. those that the YAML names.
+
+A `data_type` in the YAML goes before the type that is found otherwise. Source: dbt, "Catalog JSON file".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from datalog.copies import replace
+from datalog.diagnostics import Code as ProgramCode
+from datalog.diagnostics import Diagnostic
+from datalog.model import Column, ColumnType, Unmodelled
+from datalog.model.schema import OTHER_HINT
+from datalog.sql.views import column_of_text, in_spark
+from selfmaint.api.file.dbt_remarks import SPARK
+from selfmaint.api.file.toml_tables import read_text
+from selfmaint.errors import Code, InputError, input_error
+
+_CATALOG = "catalog.json"
+_HINT = (
+    "run `dbt docs generate`, which writes all columns with their types into `target/catalog.json`: it is read beside "
+    "the manifest; or name the table's Parquet files in `[relations.NAME]`; or add its columns to the YAML"
+)
+
+
+class KnownColumns(Struct, frozen=True):
+    """What is known of columns besides the manifest.
+
+    Attributes:
+        path: the manifest.
+        catalog: by unique id what dbt's catalog has.
+        places: by base relation the file or folder that it is stored in.
+    """
+
+    catalog: Mapping[str, Any]
+    places: Mapping[str, str]
+
+    @classmethod
+    def beside(cls, manifest: Path, places: Mapping[str, str]) -> KnownColumns:
+        """With dbt's catalog in the folder of a manifest, if there is one.
+
+        Raises:
+            InputError: SM107 a catalog that is none.
+        """
+        path = manifest.parent / _CATALOG
+        if not path.is_file():
+            return cls({}, places)
+        try:
+            data = json.loads(read_text(path, "dbt catalog"))
+        except (ValueError, RecursionError):
+            data = None
+        sections = [data.get(name) for name in ("nodes", "sources")] if isinstance(data, dict) else [None]
+        if not all(isinstance(one, dict) for one in sections):
+            message = f"`{path}` is no dbt catalog: it has no `nodes` and `sources`"
+            raise input_error(Code.MANIFEST, message, "run `dbt docs generate` again, or delete it")
+        return cls({i: one for section in sections if section for i, one in section.items()}, places)
+
+    def columns(self, nodes: Mapping[str, Mapping[str, Any]], name: str, adapter: str) -> tuple[Column, ...]:
+        """The columns of a relation, of which a manifest has some nodes; none if nothing says."""
+        documented = {
+            str(one.get("name", key)).casefold(): column_of_text(
+                str(one.get("name", key)), one.get("data_type")
+            )
+            for node in nodes.values()
+            for key, one in (node.get("columns") or {}).items()
+        }
+        found = _stored(self.places.get(name), name) or self._in_catalog(nodes, adapter)
+        if not found:
+            return tuple(documented.values())
+        return tuple(_typed(one, documented.get(one.name.casefold())) for one in found)
+
+    def _in_catalog(self, identifiers: Iterable[str], adapter: str) -> tuple[Column, ...]:
+        for identifier in identifiers:
+            entry = self.catalog.get(identifier)
+            columns = entry.get("columns") if isinstance(entry, dict) else None
+            if isinstance(columns, dict) and columns:
+                return tuple(_of_catalog(columns, adapter))
+        return ()
+
+    def missing(self, manifest: Path, names: Iterable[str]) -> InputError:
+        """That nothing says which columns some relations have."""
+        shown = ", ".join(f"`{name}`" for name in names)
+        message = (
+            f"nothing says which columns {shown} of the dbt manifest `{manifest}` have, which models read"
+        )
+        return input_error(Code.MANIFEST, message, _HINT)
+
+
+def said_of_unknown(one: Diagnostic) -> Diagnostic:
+    """What is wrong with a program, with what to know of the columns of a dbt project."""
+    if one.code is not ProgramCode.SQL_UNKNOWN_COLUMN or one.note is not None:
+        return one
+    return replace(one, note=f"of a source whose YAML does not name all columns: {_HINT}")
+
+
+def _typed(found: Column, documented: Column | None) -> Column:
+    """A column with the type that is documented, if one is."""
+    said = documented is not None and (
+        documented.type != Column("").type or documented.unmodelled is not None
+    )
+    return replace(documented, name=found.name) if said and documented is not None else found
+
+
+def _of_catalog(columns: Mapping[str, Any], adapter: str) -> Iterator[Column]:
+    entries = [(name, one) for name, one in columns.items() if isinstance(one, dict)]
+    for name, one in sorted(entries, key=lambda entry: _index(entry[1])):
+        text = str(one.get("type") or "")
+        kind = text if adapter in SPARK else in_spark(text, adapter)
+        yield column_of_text(str(one.get("name") or name), kind)
+
+
+def _index(column: Mapping[str, Any]) -> int:
+    index = column.get("index")
+    return index if isinstance(index, int) else 0
+
+
+def _stored(place: str | None, name: str) -> tuple[Column, ...]:
+    """The columns of Parquet files on this machine; none if a table is stored otherwise, or cannot be read."""
+    if place is None or not Path(place).exists():
+        return ()
+    from selfmaint.duckdb.engine import DuckEngine  # noqa: PLC0415 - only where files tell
+    from selfmaint.duckdb.files import read_as_stored  # noqa: PLC0415 - see above
+
+    try:
+        found = read_as_stored(DuckEngine().database, place, name)
+    except InputError:
+        return ()
+    kinds = zip(found.columns, found.types, strict=True)
+    return tuple(
+        Column(column, kind)
+        if isinstance(kind, ColumnType)
+        else Column(column, unmodelled=Unmodelled(kind.lower(), OTHER_HINT))
+        for column, kind in kinds
+    )

@@ -1,0 +1,155 @@
+"""What the tests and constraints of a dbt project promise of its relations: keys, foreign keys, columns without null.
+
+A test with a `where`, or one that only warns, promises nothing and is passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct, field
+
+from datalog.copies import replace
+from datalog.model import Declaration, ForeignKey
+from selfmaint.api.file.dbt_nodes import Node, config, kind, parts
+
+
+class Constraints(Struct):
+    """What tests and constraints say of one relation."""
+
+    not_null: set[str] = field(default_factory=set)
+    unique: list[tuple[str, ...]] = field(default_factory=list)
+    key: tuple[str, ...] | None = None
+    foreign: list[ForeignKey] = field(default_factory=list)
+
+    def applied(self, to: Declaration) -> Declaration:
+        """The declaration with these constraints; what names a column that it has not is left out."""
+        names = {name.casefold(): name for name in to.column_names}
+        not_null = {one.casefold() for one in self.not_null}
+
+        def own(columns: tuple[str, ...]) -> tuple[str, ...] | None:
+            """Columns as they are called here: tests may write their names otherwise."""
+            found = [names[one.casefold()] for one in columns if one.casefold() in names]
+            return tuple(found) if len(found) == len(columns) else None
+
+        columns = tuple(replace(c, not_null=c.not_null or c.name.casefold() in not_null) for c in to.columns)
+        unique = [u for given in dict.fromkeys(self.unique) if (u := own(given)) is not None]
+        key = None if self.key is None else own(self.key)
+        if key is None:
+            key = next((u for u in unique if not_null.issuperset(map(str.casefold, u))), None)
+        foreign = tuple(
+            replace(f, columns=its)
+            for f in dict.fromkeys(self.foreign)
+            if (its := own(f.columns)) is not None
+        )
+        return replace(
+            to,
+            columns=columns,
+            key=to.key or key,
+            unique=(*to.unique, *(u for u in unique if u != key)),
+            foreign_keys=(*to.foreign_keys, *foreign),
+        )
+
+
+class Promises(Struct):
+    """Reads them.
+
+    Attributes:
+        nodes: of the manifest, by unique id.
+        names: of relations, by unique id.
+        same: of sources, the node that makes the same relation, if another does; else itself.
+    """
+
+    nodes: Mapping[str, Node]
+    names: Mapping[str, str]
+    same: Mapping[str, str]
+
+    def found(self) -> dict[str, Constraints]:
+        """What is said of each relation, by node."""
+        found = {identifier: Constraints() for identifier in self.names}
+        found |= {one: found[of] for one, of in self.same.items()}
+        for identifier in found:
+            node = self.nodes[identifier]
+            for one in node.get("constraints") or ():
+                self._take(one, tuple(one.get("columns") or ()), found[identifier])
+            for key, column in (node.get("columns") or {}).items():
+                for one in column.get("constraints") or ():
+                    self._take(one, (str(column.get("name", key)),), found[identifier])
+        for node in self.nodes.values():
+            if kind(node) == "test" and _promises(node):
+                self._take_test(node, found)
+        return found
+
+    def _take(self, one: Node, columns: tuple[str, ...], into: Constraints) -> None:
+        match one.get("type"):
+            case "not_null":
+                into.not_null.update(columns)
+            case "unique":
+                into.unique.append(columns)
+            case "primary_key":
+                into.key = columns
+            case "foreign_key" if one.get("to") and one.get("to_columns"):
+                target = self._named(str(one["to"]))
+                if target is not None:
+                    into.foreign.append(ForeignKey(columns, target, tuple(one["to_columns"])))
+            case _:
+                return
+
+    def _named(self, relation_name: str) -> str | None:
+        """The name of the relation that is called so in the database."""
+        wanted = tuple(part.strip('`"').casefold() for part in reversed(relation_name.split(".")))
+        for identifier, name in self.names.items():
+            mine = tuple(part.casefold() for part in parts(self.nodes[identifier]))
+            if mine[: len(wanted)] == wanted[: len(mine)]:
+                return name
+        return None
+
+    def _take_test(self, node: Node, found: Mapping[str, Constraints]) -> None:
+        metadata = node.get("test_metadata") or {}
+        arguments = metadata.get("kwargs") or {}
+        column = arguments.get("column_name") or node.get("column_name")
+        reads = list((node.get("depends_on") or {}).get("nodes") or ())
+        owner = str(node.get("attached_node") or (reads[-1] if reads else ""))
+        together = arguments.get("combination_of_columns")
+        if owner in found and metadata.get("name") == "unique_combination_of_columns" and together:
+            found[owner].unique.append(tuple(map(str, together)))
+        if owner not in found or not isinstance(column, str):
+            return
+        match metadata.get("name"):
+            case "not_null":
+                found[owner].not_null.add(column)
+            case "unique":
+                found[owner].unique.append((column,))
+            case "relationships" if arguments.get("field"):
+                others = [one for one in reads if one != owner] or [owner]
+                other = self.same.get(others[0], others[0])
+                if other in self.names:
+                    target = self.names[other]
+                    found[owner].foreign.append(ForeignKey((column,), target, (str(arguments["field"]),)))
+            case _:
+                return
+
+
+def to_keys(declarations: Iterable[Declaration]) -> tuple[Declaration, ...]:
+    """The declarations without references to columns that no test says are unique: such a reference names no row."""
+    made = tuple(declarations)
+    keys = {d.name: [set(names) for names in (d.key, *d.unique) if names is not None] for d in made}
+    return tuple(
+        replace(
+            d,
+            foreign_keys=tuple(
+                f for f in d.foreign_keys if f.target not in keys or set(f.target_columns) in keys[f.target]
+            ),
+        )
+        for d in made
+    )
+
+
+def _promises(test: Node) -> bool:
+    """Whether a test that passes says something of all rows."""
+    its = config(test)
+    strict = str(its.get("severity", "error")).lower() == "error"
+    none_fails = "".join(str(its.get("error_if") or "!=0").split()) in ("!=0", ">0", "<>0", ">=1")
+    counts = "".join(str(its.get("fail_calc") or "count(*)").lower().split()) == "count(*)"
+    is_of_all = not its.get("where") and its.get("enabled", True) is not False
+    return strict and none_fails and counts and is_of_all
