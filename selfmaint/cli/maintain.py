@@ -281,6 +281,7 @@ def _json(result: _Result) -> Json:
         "changes": changes_json(result.changes),
         "verified": None if differences is None else not differences,
         "differences": differences_json(differences or ()),
+        "unverified": None if differences is None else [*result.found.unverified],
         "sources_before": [*result.found.sources_before],
         "dry_run": result.dry_run,
         "written": [

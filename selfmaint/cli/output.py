@@ -15,6 +15,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 
 from datalog.budget import observed
+from datalog.copies import replace
 from datalog.diagnostics import Code, Diagnostic
 from datalog.errors import DatalogError
 from selfmaint.cli.app import BAD_USAGE, EndedError
@@ -80,7 +81,22 @@ def print_warnings(warnings: Sequence[Diagnostic], format_: Format) -> None:
     if not warnings:
         return
     text = json.dumps(warnings_json(warnings), ensure_ascii=False)
-    sys.stderr.write((text if format_ is Format.JSON else diagnostics_text(warnings)) + "\n")
+    sys.stderr.write((text if format_ is Format.JSON else diagnostics_text(_each_once(warnings))) + "\n")
+
+
+def _each_once(warnings: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Of warnings that say the same of one text the first, and in how many more places it is so."""
+    alike: dict[tuple[object, ...], list[Diagnostic]] = {}
+    for one in warnings:
+        text = one.span and one.span.source
+        alike.setdefault((one.code, one.message, text, one.note, one.hint), []).append(one)
+    return [_with_others(first, len(more)) for first, *more in alike.values()]
+
+
+def _with_others(one: Diagnostic, number: int) -> Diagnostic:
+    places = f"{number} more place{'s' if number > 1 else ''} of this text"
+    said = [] if one.note is None else [one.note]
+    return replace(one, note="; ".join([*said, f"the same in {places}"])) if number else one
 
 
 def print_note(format_: Format, text: str) -> None:
