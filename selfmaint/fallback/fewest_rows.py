@@ -100,7 +100,8 @@ class _Expected(Struct, Generic[D]):
         """How many values the changed rows have in the columns of an occurrence."""
         rows = self.reader.changed(step.relation)
         if step.period is not None:
-            shown = self.reader.shown(step.relation, rows, step.columns[0], step.period, ("value",))
+            names = [f"x{i}" for i in range(len(step.period.expressions))]
+            shown = self.reader.shown(step.relation, rows, step.columns[0], step.period, names)
             return self.reader.known.engine.count(shown)
         return number_of_keys(self.reader.known.engine, rows, step.columns)
 

@@ -170,9 +170,11 @@ def needed_rows(
             for source, positions in step.sources
         ]
         asked = reader.known.engine.keep(reader.known.engine.union(parts)) if len(parts) > 1 else parts[0]
+        found_by = step.columns
         if step.period is not None:
+            found_by = step.columns[:1]
             asked = reader.within(step.relation, step.columns[0], step.period, asked)
-        found[step.scan] = read(step.relation, step.columns, asked)
+        found[step.scan] = read(step.relation, found_by, asked)
     together: dict[str, list[D]] = {}
     for scan, rows in found.items():
         together.setdefault(relation_of[scan], []).append(rows)

@@ -163,7 +163,7 @@ class KeyedRows(Struct, Generic[D], dict=True):
         if len(values) > MOST_PERIODS:
             raise TooManyKeysError(f"it takes more than {MOST_PERIODS} spans of base rows")
         on_utc = engine.name != "spark"
-        asked = spans_of(relation, column, period, (one for (one,) in values), on_utc=on_utc)
+        asked = spans_of(relation, column, period, values, on_utc=on_utc)
         if (name, asked) not in self._within:
             self._within[name, asked] = self._read_between(relation, column, asked)
         return self._within[name, asked]

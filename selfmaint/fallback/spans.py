@@ -14,9 +14,9 @@ from datalog.model import (
     NullTest,
     Predicate,
     Program,
+    Row,
     Rule,
     Semantics,
-    Value,
     Variable,
     Version,
     ViewDefinition,
@@ -36,13 +36,14 @@ MOST_SPANS = 500
 
 
 def spans_of(
-    relation: BaseRelation, column: int, period: Period, shown: Iterable[Value], *, on_utc: bool
+    relation: BaseRelation, column: int, period: Period, shown: Iterable[Row], *, on_utc: bool
 ) -> Between:
     """The rows of which some of a period's values are shown; `on_utc`: whether the engine's clock is that of UTC."""
     values = list(shown)
     pad = dt.timedelta() if on_utc else ZONES
-    spans = merged((period.span(one, pad) for one in values if one is not None), MOST_SPANS)
-    return between(relation.columns[column], relation.types[column], spans, with_null=None in values)
+    spans = merged((period.span(one, pad) for one in values if None not in one), MOST_SPANS)
+    with_null = any(None in one for one in values)
+    return between(relation.columns[column], relation.types[column], spans, with_null=with_null)
 
 
 def rows_within(engine: Engine[D], relation: BaseRelation, column: int, asked: Between, rows: D) -> D:
@@ -68,7 +69,7 @@ def shown_of(
     """What a period shows of some rows of a relation."""
     row = row_atom(relation, Version.FOUND)
     value = row.terms[column]
-    shown = map_expression(lambda one: value if one == VALUE else None, period.expression)
-    made = ViewDefinition("periods", tuple(names), (block("periods", 0, [row], [shown]),), Semantics.SET)
+    shown = [map_expression(lambda one: value if one == VALUE else None, its) for its in period.expressions]
+    made = ViewDefinition("periods", tuple(names), (block("periods", 0, [row], shown),), Semantics.SET)
     types = {row.predicate: relation.types}
     return engine.keep(engine.evaluate_view(made, Facts({row.predicate: rows}), types))

@@ -34,7 +34,7 @@ from sqlglot import exp
 
 from datalog.sql.affected.demands import Demands, Link, Place
 from datalog.sql.affected.determined import is_determined
-from datalog.sql.affected.periods import Period, period_of
+from datalog.sql.affected.periods import Period, periods_of
 from datalog.sql.affected.plan import (
     Aggregate,
     Filter,
@@ -115,16 +115,17 @@ def keys_of_changes(query: Query, changed: Collection[str]) -> tuple[Keyed, ...]
 
 
 def keyed_by_periods(query: Query, changed: Collection[str]) -> tuple[Keyed, ...]:
-    """The same by columns that show the days, months or years of base columns, each alone: see `periods.py`."""
+    """The same by columns that show the days, months or years of base columns, without others: see `periods.py`."""
     demands = Demands(query.plan)
     options = _options(demands)
-    found = []
-    for i, (_, number) in enumerate(query.outputs):
-        shown = period_of(demands, query.plan, number)
-        if shown is not None and shown[0].units:
-            found.append(_Choice(demands, {i: shown[1]}, options, shown[0]))
-    possible = [one for one in found if not one.missing & set(changed)]
-    return tuple(one.made() for one in sorted(possible, key=lambda one: one.price))
+    shown = periods_of(demands, query.plan, [number for _, number in query.outputs])
+    found = [
+        (its.ahead, _Choice(demands, dict.fromkeys(key, places), options, its)) for key, its, places in shown
+    ]
+    possible = [(ahead, one) for ahead, one in found if not one.missing & set(changed)]
+    return tuple(
+        one.made() for _, one in sorted(possible, key=lambda pair: (pair[1].price[0], pair[0], pair[1].key))
+    )
 
 
 def _candidates(demands: Demands, query: Query) -> Iterable[Mapping[int, frozenset[Place]]]:

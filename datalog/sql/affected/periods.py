@@ -3,6 +3,8 @@
     SELECT date_trunc('day', at) AS day, count(DISTINCT customer) FROM visit GROUP BY 1
     a demand for a day asks for the visits from its beginning to its end, which an index or the files' order finds
 
+    SELECT year(at), month(at), ...     a year and the number of a month, or quarter, in it are shown together
+
 Conditions of soundness:
 
 1. What a view shows is f(x) of a base column x, and `Demands.of` says where a demand for any values of x may be put to:
@@ -18,7 +20,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -61,6 +63,7 @@ _LENGTHS: Mapping[str, dt.timedelta] = {
     "year": dt.timedelta(days=366),
 }
 _FIELDS = {"yyyy": "year", "MM": "month", "dd": "day", "HH": "hour", "mm": "minute", "ss": "second"}
+_MONTHS = {"month": 1, "quarter": 3}
 _OUTSIDE = frozenset({"month", "quarter", "year"})
 _TIMES = frozenset({TypeName.DATE, TypeName.TIMESTAMP, TypeName.TIMESTAMP_NTZ})
 _DATE = ColumnType(TypeName.DATE)
@@ -70,14 +73,14 @@ class Period(Struct, frozen=True):
     """What a view shows of a column of dates or times.
 
     Attributes:
-        expression: over `VALUE`.
+        expressions: over `VALUE`; of two the first is a year, and the second the number of a month or quarter in it.
         units: what it cuts times to, one for each function in it.
         back: how far before a value what it is of may lie.
         is_time: whether it shows dates or times, and no years as numbers, or texts.
         pattern: that of the texts.
     """
 
-    expression: Expression
+    expressions: tuple[Expression, ...] = (VALUE,)
     units: tuple[str, ...] = ()
     back: dt.timedelta = dt.timedelta()
     is_time: bool = True
@@ -90,14 +93,14 @@ class Period(Struct, frozen=True):
         fit = not self.back and not ("week" in self.units and _OUTSIDE.intersection(self.units))
         return max(lengths) if fit else sum(lengths, dt.timedelta())
 
-    def span(self, value: object, pad: dt.timedelta) -> Span:
-        """The values of the column of which a value that is not null may be shown."""
-        start = self._start(value)
+    def span(self, shown: Sequence[object], pad: dt.timedelta) -> Span:
+        """The values of the column of which some values may be shown, none of them null; one for each expression."""
+        start = self._start(*shown)
         ends = (start, -self.back - pad), (start, self.ahead + pad)
         first, last = (None if at is None else _moved(at, by) for at, by in ends)
         return first, last
 
-    def _start(self, value: object) -> dt.datetime | None:
+    def _start(self, value: object, number: object = None) -> dt.datetime | None:
         try:
             match value:
                 case dt.datetime():
@@ -105,7 +108,8 @@ class Period(Struct, frozen=True):
                 case dt.date():
                     return dt.datetime(value.year, value.month, value.day)  # noqa: DTZ001 - on the clock of UTC
                 case int():
-                    return dt.datetime(value, 1, 1)  # noqa: DTZ001 - see above
+                    month = 1 if number is None else (int(str(number)) - 1) * _MONTHS[self.units[-1]] + 1
+                    return dt.datetime(value, month, 1)  # noqa: DTZ001 - see above
                 case str() if self.pattern is not None:
                     return _read(self.pattern, value)
                 case _:
@@ -115,6 +119,7 @@ class Period(Struct, frozen=True):
 
 
 _Shown: TypeAlias = tuple[Period, frozenset[Place]] | None
+_OfTree: TypeAlias = "Callable[[Demands, Plan, exp.Expr], _Shown]"
 
 
 def _moved(at: dt.datetime, by: dt.timedelta) -> dt.datetime | None:
@@ -157,31 +162,57 @@ def merged(spans: Iterable[Span], most: int) -> tuple[Span, ...]:
     return tuple((None if a == first else a, None if b == last else b) for a, b in found)
 
 
-def period_of(demands: Demands, plan: Plan, number: int) -> _Shown:
-    """What a column of a plan shows of base columns, and where a demand for it may be put to; None if that is nothing.
+def periods_of(
+    demands: Demands, plan: Plan, numbers: Sequence[int]
+) -> Iterator[tuple[tuple[int, ...], Period, frozenset[Place]]]:
+    """Those of some columns of a plan, by their positions, that show days, months or years of base columns.
 
-    Condition 1.
+    With what they show, and where a demand for it may be put to: condition 1.
     """
+    years = []
+    for i, number in enumerate(numbers):
+        shown = _below(demands, plan, number, _of_tree)
+        if shown is not None and shown[0].units:
+            yield (i,), *shown
+            years += [(i, *shown)] if shown[0].units[-1] == "year" and not shown[0].is_time else []
+    for j, number in enumerate(numbers) if years else ():
+        part = _below(demands, plan, number, _of_number)
+        for i, year, places in years if part else ():
+            if part and part[1] == places and year.pattern is None and _inside(part[0]) == _inside(year):
+                yield (i, j), replace(part[0], expressions=(*year.expressions, *part[0].expressions)), places
+
+
+def _inside(period: Period) -> Expression:
+    """Of what a year or a month is shown."""
+    (shown,) = period.expressions
+    of = shown.arguments[0] if isinstance(shown, Call) else shown
+    while isinstance(of, Cast) and of.type == _DATE:  # which has the same year and month
+        of = of.operand
+    return of
+
+
+def _below(demands: Demands, plan: Plan, number: int, of_tree: _OfTree) -> _Shown:
+    """What a column of a plan shows, as its tree says, and where a demand for it may be put to."""
     if number not in plan.columns:
         return None
     match plan:
         case Filter(input) | Distinct(input):
-            return period_of(demands, input, number)
+            return _below(demands, input, number, of_tree)
         case Project(input, items):
             tree = next((tree for n, tree in items if n == number), None)
-            return period_of(demands, input, number) if tree is None else _of_tree(demands, input, tree)
+            return _below(demands, input, number, of_tree) if tree is None else of_tree(demands, input, tree)
         case Join("inner" | "left" | "semi" | "anti" as kind, left, right):
             if number in left.columns:
-                return period_of(demands, left, number)
-            return period_of(demands, right, number) if kind == "inner" else None
+                return _below(demands, left, number, of_tree)
+            return _below(demands, right, number, of_tree) if kind == "inner" else None
         case Aggregate(input, _, common):
-            return period_of(demands, input, number) if number in common else None
+            return _below(demands, input, number, of_tree) if number in common else None
         case Windows(input, items):
             parts = [{number_of(one) for one in tree.args.get("partition_by") or ()} for _, tree in items]
-            return period_of(demands, input, number) if all(number in part for part in parts) else None
+            return _below(demands, input, number, of_tree) if all(number in part for part in parts) else None
         case Combined(_, _, left, right, pairs):
             one, other = next((a, b) for own, a, b in pairs if own == number)
-            sides = period_of(demands, left, one), period_of(demands, right, other)
+            sides = _below(demands, left, one, of_tree), _below(demands, right, other, of_tree)
             if sides[0] is None or sides[1] is None or sides[0][0] != sides[1][0]:
                 return None
             return sides[0][0], sides[0][1] | sides[1][1]
@@ -192,10 +223,10 @@ def period_of(demands: Demands, plan: Plan, number: int) -> _Shown:
 def _of_tree(demands: Demands, plan: Plan, tree: exp.Expr) -> _Shown:
     """The same of an expression over a plan's columns."""
     if (number := number_of(tree)) is not None:
-        if (below := period_of(demands, plan, number)) is not None:
+        if (below := _below(demands, plan, number, _of_tree)) is not None:
             return below
         places = frozenset(p for p in demands.of(plan, number) if demands.type_of(p).name in _TIMES)
-        return (Period(VALUE), places) if places and demands.alike(places) else None
+        return (Period(), places) if places and demands.alike(places) else None
     match tree:
         case exp.Paren():
             return _of_tree(demands, plan, tree.this)
@@ -214,6 +245,23 @@ def _of_tree(demands: Demands, plan: Plan, tree: exp.Expr) -> _Shown:
             return _of_call(demands, plan, tree)
         case _:
             return None
+
+
+def _of_number(demands: Demands, plan: Plan, tree: exp.Expr) -> _Shown:
+    """The same of the number of a month or quarter."""
+    if (number := number_of(tree)) is not None:
+        return _below(demands, plan, number, _of_number)
+    match tree:
+        case exp.Paren():
+            return _of_number(demands, plan, tree.this)
+        case exp.Month(this=inside) | exp.Quarter(this=inside):
+            unit = "month" if isinstance(tree, exp.Month) else "quarter"
+        case exp.Extract(this=exp.Var() as word, expression=inside) if word.name.lower() in _MONTHS:
+            unit = word.name.lower()
+        case _:
+            return None
+    found = _over(_of_tree(demands, plan, inside), unit, lambda one: Call(unit, (one,)))
+    return found and (replace(found[0], is_time=False), found[1])
 
 
 def _of_call(demands: Demands, plan: Plan, tree: exp.Anonymous) -> _Shown:
@@ -255,4 +303,4 @@ def _over(inside: _Shown, unit: str | None, made: Callable[[Expression], Express
     if inside is None or unit is None or not inside[0].is_time:
         return None
     period, places = inside
-    return replace(period, expression=made(period.expression), units=(*period.units, unit)), places
+    return replace(period, expressions=(made(*period.expressions),), units=(*period.units, unit)), places

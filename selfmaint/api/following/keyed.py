@@ -219,7 +219,8 @@ def _types(warehouse: Warehouse[D], how: Keyed) -> tuple[ColumnType, ...] | None
         return None
     types = warehouse.catalog.relations[root.relation].types
     if root.period is not None:
-        return (expression_type(root.period.expression, {VALUE: types[root.columns[0]]}) or ANY,)
+        of = {VALUE: types[root.columns[0]]}
+        return tuple(expression_type(one, of) or ANY for one in root.period.expressions)
     return tuple(types[column] for column in root.columns)
 
 

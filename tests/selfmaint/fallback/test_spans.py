@@ -50,6 +50,7 @@ def shown(random: Random, columns: list[str]) -> str:
 def query(random: Random) -> str:
     """A view by spans that no count tells."""
     one = shown(random, ['"at"', "moment", "day"])
+    day, part = random.choice(['"at"', "moment", "day"]), random.choice(["month", "quarter"])
     values = ["count(distinct customer)", "max(price)", "min(day)", "median(id)", "sum(price)", "max(moment)"]
     first, second = random.sample(values, 2)
     where = random.choice(["", "", " where price > 2", " where customer is not null"])
@@ -61,6 +62,7 @@ def query(random: Random) -> str:
             f"select {one} as k, {first} as a, {second} as b from visit{where} group by 1",
             f"select {one} as k, customer, {first} as a from visit{where} group by 1, 2",
             f"select distinct {one} as k, price from visit{where}",
+            f"select year({day}) as k, {part}({day}) as m, {first} as a from visit{where} group by 1, 2",
             f"select k, max(n) as n from (select {one} as k, count(*) as n from visit group by 1, id) as q group by k",
             f"select {joined} as k, count(distinct c.region) as n from {with_customer.format('')}",
             f"select {joined} as k, max(v.price) as n, c.region from {with_customer.format('')}, 3",

@@ -12,7 +12,7 @@ import pytest
 from datalog.model import TextQuery, WallClock
 from datalog.sql.affected import Query, Table, keyed_by_periods, merged, plan_of_text
 from datalog.sql.affected.demands import Demands
-from datalog.sql.affected.periods import Period, period_of
+from datalog.sql.affected.periods import Period, periods_of
 from datalog.sql.views import read_sql
 from datalog.sql.views.catalogue import Catalogue
 from datalog.sql.views.kept.text_reads import text_query
@@ -42,10 +42,11 @@ def query(text: str) -> Query:
 
 
 def period(text: str) -> Period | None:
-    """What the first column of a query shows."""
+    """What the first column of a query shows, or with the second one."""
     found = query(text)
-    shown = period_of(Demands(found.plan), found.plan, found.outputs[0][1])
-    return shown[0] if shown and shown[0].units else None
+    numbers = [number for _, number in found.outputs]
+    shown = {key: period for key, period, _ in periods_of(Demands(found.plan), found.plan, numbers)}
+    return shown.get((0, 1)) or shown.get((0,))
 
 
 def expression(random: Random, column: str) -> tuple[str, str]:
@@ -96,12 +97,30 @@ def test_what_a_value_is_shown_of_lies_in_its_span(seed: int) -> None:
                 (shown,) = plain.sql(
                     f"select {duck} from (select '{value}'::{kind} as \"{column}\")"
                 ).fetchall()[0]
-                start, end = found.span(shown, NO_TIME)
+                start, end = found.span([shown], NO_TIME)
                 assert start is not None, spark
                 assert end is not None, spark
                 assert start <= value < end, (spark, value, shown)
                 seen += end - start <= dt.timedelta(days=367)
     assert seen
+
+
+@pytest.mark.parametrize("unit", ["month", "quarter"])
+def test_a_year_and_a_number_in_it_are_shown_of_their_span(unit: str) -> None:
+    for inside in ("day", "last_day(day)", "date_trunc('month', at)"):
+        found = period(f"select year({inside}), {unit}({inside}) from visit")
+        assert found is not None
+        with plain_duckdb() as plain:
+            for number in range(-400, 800, 3):
+                day = dt.datetime(2024, 1, 1) + dt.timedelta(days=number)
+                given = f"(select '{day}'::DATE as day, '{day}'::TIMESTAMP as \"at\")"
+                duck = inside.replace("at)", '"at")')
+                shown = plain.sql(f"select year({duck}), {unit}({duck}) from {given}").fetchall()[0]
+                start, end = found.span(shown, NO_TIME)
+                assert start is not None
+                assert end is not None
+                assert start <= day < end
+                assert end - start < dt.timedelta(days=200)
 
 
 @pytest.mark.parametrize(
@@ -112,6 +131,13 @@ def test_what_a_value_is_shown_of_lies_in_its_span(seed: int) -> None:
         ("select date_trunc('MM', cast(at as date)) from visit", 31),
         ("select date_format(at, 'yyyy-MM') from visit", 31),
         ("select year(moment) from visit", 366),
+        ("select year(moment), month(moment) from visit", 31),
+        ("select year(to_date(at)), extract(quarter from at) from visit", 92),
+        ("select y, m from (select month(day) m, year(day) y from visit) as q group by 1, 2", 31),
+        ("select year(date_trunc('week', at)), month(at) from visit", 374),
+        ("select year(at), month(moment) from visit", 366),
+        ("select year(day), day from visit", 366),
+        ("select date_format(at, 'yyyy'), month(at) from visit", 366),
         ("select day from (select trunc(day, 'quarter') as day from visit) as q", 92),
         ("select date_trunc('month', date_trunc('week', at)) from visit", 38),
     ],
@@ -209,6 +235,6 @@ def test_spans_put_together_leave_nothing_out(seed: int) -> None:
 def test_times_that_are_no_datetimes_are_no_end() -> None:
     found = period("select year(at) as y from visit")
     assert found is not None
-    assert found.span(10_000, NO_TIME) == (None, None)
-    assert found.span(9_999, NO_TIME)[1] is None
+    assert found.span([10_000], NO_TIME) == (None, None)
+    assert found.span([9_999], NO_TIME)[1] is None
     assert merged([(None, start := dt.datetime(2026, 1, 1)), (start, None)], 5) == ((None, None),)
