@@ -9,8 +9,9 @@ from sqlglot import exp
 
 from datalog.diagnostics import Code, ContextSpan
 from datalog.model import Column, Declaration, Span
+from datalog.sql.views.near import near
 from datalog.sql.views.query import Inlined, Stored
-from datalog.sql.views.source import Problems, UnreadableError, near
+from datalog.sql.views.source import Problems, UnreadableError
 
 
 class Named(Struct):

@@ -14,9 +14,10 @@ from datalog.diagnostics import Code
 from datalog.model import Atom, Compared, Condition, Declaration, Term, Variable
 from datalog.sql.views.conditions import condition, conjuncts
 from datalog.sql.views.expressions import Reader
+from datalog.sql.views.near import near
 from datalog.sql.views.outside import JOIN_HINT
 from datalog.sql.views.scope import Draft, Meaning, Scope, Source, Typed
-from datalog.sql.views.source import Problems, UnreadableError, near
+from datalog.sql.views.source import Problems, UnreadableError
 
 MOST_BLOCKS = 32
 """How many blocks a view may have: a union inside a join multiplies them."""

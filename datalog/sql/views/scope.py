@@ -27,7 +27,8 @@ from datalog.model import (
     map_expression,
 )
 from datalog.sql.names import identifier
-from datalog.sql.views.source import Problems, near
+from datalog.sql.views.near import near
+from datalog.sql.views.source import Problems
 
 
 class Variables(Struct):

@@ -9,7 +9,6 @@ import contextlib
 import logging
 import re
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -378,17 +377,6 @@ class Problems(Struct):
     def _add(self, diagnostic: Diagnostic) -> None:
         if len(self.found) < _MOST_FOUND and diagnostic not in self.found:
             self.found.append(diagnostic)
-
-
-def near(name: str, known: Iterable[str], kind: str) -> str | None:
-    """A hint for an unknown name, if another one is like it.
-
-    >>> near("CUSTID", ["custId", "name"], "column")
-    'a column `custId` exists'
-    """
-    by_folded = {one.casefold(): one for one in known}
-    close = get_close_matches(name.casefold(), by_folded, 1)
-    return f"a {kind} `{by_folded[close[0]]}` exists" if close else None
 
 
 def counted(number: int) -> str:

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -28,6 +29,9 @@ from selfmaint.api.file.dbt_remarks import SPARK
 from selfmaint.api.file.toml_tables import read_text
 from selfmaint.errors import Code, InputError, input_error
 
+if TYPE_CHECKING:
+    from selfmaint.duckdb.engine import DuckEngine
+
 _CATALOG = "catalog.json"
 _HINT = (
     "run `dbt docs generate`, which writes all columns with their types into `target/catalog.json`: it is read beside "
@@ -35,17 +39,27 @@ _HINT = (
 )
 
 
-class KnownColumns(Struct, frozen=True):
+class KnownColumns(Struct, dict=True):
     """What is known of columns besides the manifest.
 
     Attributes:
-        path: the manifest.
         catalog: by unique id what dbt's catalog has.
         places: by base relation the file or folder that it is stored in.
     """
 
     catalog: Mapping[str, Any]
     places: Mapping[str, str]
+
+    @cached_property
+    def stored(self) -> Mapping[str, tuple[Column, ...]]:
+        """The columns of relations in Parquet files on this machine; none of one that is stored otherwise."""
+        here = {name: place for name, place in self.places.items() if Path(place).exists()}
+        if not here:
+            return {}
+        from selfmaint.duckdb.engine import DuckEngine  # noqa: PLC0415 - only where files tell
+
+        engine = DuckEngine()
+        return {name: _stored(engine, place, name) for name, place in here.items()}
 
     @classmethod
     def beside(cls, manifest: Path, places: Mapping[str, str]) -> KnownColumns:
@@ -76,7 +90,7 @@ class KnownColumns(Struct, frozen=True):
             for node in nodes.values()
             for key, one in (node.get("columns") or {}).items()
         }
-        found = _stored(self.places.get(name), name) or self._in_catalog(nodes, adapter)
+        found = self.stored.get(name) or self._in_catalog(nodes, adapter)
         if not found:
             return tuple(documented.values())
         return tuple(_typed(one, documented.get(one.name.casefold())) for one in found)
@@ -126,15 +140,11 @@ def _index(column: Mapping[str, Any]) -> int:
     return index if isinstance(index, int) else 0
 
 
-def _stored(place: str | None, name: str) -> tuple[Column, ...]:
-    """The columns of Parquet files on this machine; none if a table is stored otherwise, or cannot be read."""
-    if place is None or not Path(place).exists():
-        return ()
-    from selfmaint.duckdb.engine import DuckEngine  # noqa: PLC0415 - only where files tell
+def _stored(engine: DuckEngine, place: str, name: str) -> tuple[Column, ...]:
     from selfmaint.duckdb.files import read_as_stored  # noqa: PLC0415 - see above
 
     try:
-        found = read_as_stored(DuckEngine().database, place, name)
+        found = read_as_stored(engine.database, place, name)
     except InputError:
         return ()
     kinds = zip(found.columns, found.types, strict=True)

@@ -66,11 +66,8 @@ def read_dbt_manifest(path: Path, given: Given = Given()) -> SqlViews:  # noqa: 
         InputError: SM103 no such file; SM107 no manifest, or one without compiled SQL or columns; SM102 no such model.
         ProgramError: SQL that is wrong; see `read_sql`.
     """
-    return _project(path, _load(path), given).views()
-
-
-def _project(path: Path, data: Mapping[str, Any], given: Given, moment: datetime | None = None) -> _Project:
-    return _Project(path, data, KnownColumns.beside(path, given.places), given.unstored, moment)
+    known = KnownColumns.beside(path, given.places)
+    return _Project(path, _load(path), known, given.unstored).views()
 
 
 def catalog_of_dbt(
@@ -85,11 +82,11 @@ def catalog_of_dbt(
     Raises:
         InputError: also SM107 no model is stored.
     """
-    data = _load(path)
+    data, known = _load(path), KnownColumns.beside(path, given.places)
 
     @lru_cache(MOMENTS)
     def at(other: datetime | None) -> Catalog:
-        project = _project(path, data, given, other)
+        project = _Project(path, data, known, given.unstored, other)
         project.require_stored()
         schema = catalog_of_sql(project.views())
         if helpers:

@@ -11,22 +11,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import partial
+from functools import cached_property, lru_cache, partial
 from typing import TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from datalog.analysis.expression_types import expression_type
 from datalog.copies import replace
 from datalog.diagnostics import ProgramError
-from datalog.model import ANY, ColumnType, OpaqueView, ViewDefinition
+from datalog.model import ANY, ColumnType, Declaration, OpaqueView, ViewDefinition
 from datalog.rewrite.numbered import as_written
 from datalog.sql.duckdb import UnlikeSparkError
 from datalog.sql.duckdb.plans import query_of_plan
 from datalog.sql.views import SqlText, SqlViews, read_sql
 from datalog.sql.views.moments import around, columns_of_moments, moments_written_out
 from datalog.sql.views.nested.inner_queries import Asked, Helpers, replaced, split_look_up, whole
-from datalog.sql.views.split.outer_rows import split_dated, split_outer, tables_in
+from datalog.sql.views.split.outer_rows import split_dated, split_outer, tables_if_parsed, tables_in
 from datalog.sql.views.split.row_helpers import split_rows
 from datalog.sql.views.split.splitting import split, split_first_groups
 from datalog.sql.views.split.written_parts import Split
@@ -113,11 +113,40 @@ def _with_sums(given: _Given, read: Read) -> tuple[Catalog, Mapping[str, Helpers
     return schema, {}
 
 
-class _Given(Struct, frozen=True):
-    """What a query is read with: the base relations, and queries that are unfolded."""
+class _Given(Struct, frozen=True, dict=True):
+    """What a query is read with: the base relations, and queries that are unfolded.
+
+    Attributes:
+        made: by query the catalog that was read of it.
+    """
 
     schema: Catalog
     unfolded: tuple[SqlText, ...]
+    made: dict[str, Catalog | None] = field(default_factory=dict)
+
+    @cached_property
+    def bases(self) -> tuple[Declaration, ...]:
+        """The base relations. A `*` in a part of a query that does without columns that are not read asks for none."""
+        every = self.schema.program.declarations
+        given = (replace(one, unread=()) for one in every if one.name in self.schema.relations)
+        return tuple(map(as_written, given))
+
+    def reached(self, text: str) -> list[SqlText]:
+        """The unfolded queries that one reads, and those that these read, in order; all, if that is not known."""
+        waiting, found = [text], set[int]()
+        while waiting:
+            names = tables_if_parsed(waiting.pop())
+            if names is None:
+                return list(self.unfolded)
+            more = {i for i, one in enumerate(self.unfolded) if _name(one) in names} - found
+            found |= more
+            waiting += (self.unfolded[i].text for i in more)
+        return [self.unfolded[i] for i in sorted(found)]
+
+
+def _name(one: SqlText) -> str:
+    """What a query calls another one that is unfolded, in lower case and without its database."""
+    return (one.parts[0] if one.parts else one.relation or "").casefold()
 
 
 def _gains(schema: Catalog, made: Catalog, name: str, found: Helpers) -> bool:
@@ -290,13 +319,15 @@ def _alone(given: _Given, text: str) -> View | None:
 
 def _catalog(given: _Given, text: str) -> Catalog | None:
     """The catalog of one query over the base relations; None if it cannot be read."""
-    # Parts of a query that does without columns that are not read; a `*` among them is asked for the others.
-    bases = [
-        replace(d, unread=()) for d in given.schema.program.declarations if d.name in given.schema.relations
-    ]
-    bases = list(map(as_written, bases))
-    texts = [*given.unfolded, SqlText(text, "a query inside", ("inner_query",))]
-    names = [one.relation or one.parts[0] for one in given.unfolded]
+    if text not in given.made:
+        given.made[text] = _read_alone(given.bases, tuple(given.reached(text)), text)
+    return given.made[text]
+
+
+@lru_cache(512)  # of definitions at several moments most parts are the same
+def _read_alone(bases: tuple[Declaration, ...], unfolded: tuple[SqlText, ...], text: str) -> Catalog | None:
+    texts = [*unfolded, SqlText(text, "a query inside", ("inner_query",))]
+    names = [one.relation or one.parts[0] for one in unfolded]
     try:
         from selfmaint.api.file.programs import catalog_of_sql  # noqa: PLC0415 - it asks for helpers
 

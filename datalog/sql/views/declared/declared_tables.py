@@ -23,7 +23,8 @@ from datalog.sql.views.declared.dumps import (
     parts_of,
 )
 from datalog.sql.views.declared.statement import Defined, Kind, constrained, skipped
-from datalog.sql.views.source import Problems, Statement, near
+from datalog.sql.views.near import near
+from datalog.sql.views.source import Problems, Statement
 
 
 class DeclaredTables(Struct):

@@ -41,7 +41,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from datalog.sql.views.split.row_helpers import alias_behind, looks_at_all_rows
 from datalog.sql.views.split.written_parts import NOT_SPLIT, Clauses, NoSplitError, Split, Tokens, quoted
-from datalog.sql.views.written_out.as_written import parsed
+from datalog.sql.views.written_out.as_written import looked_at
 
 Asked: TypeAlias = OneOf["in", "exists", "value"]
 _SIDES = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
@@ -116,11 +116,12 @@ class _Replacing(Struct, dict=True):
 
     def _read(self) -> None:
         self.tokens = Tokens(self.text)
-        self.ctes = _ctes(parsed(self.text))
+        self.ctes = _ctes(looked_at(self.text))
         select = self.tokens.first(TokenType.SELECT)
         has_ctes = self.tokens.all[0].token_type is TokenType.WITH and select is not None
         self.main = self.tokens.all[select].start if has_ctes and select is not None else 0
         self.changes: list[tuple[int, int, str]] = []
+        self.bodies: list[tuple[int, int]] | None = None
 
     def _replace(self) -> None:
         for start, end, new in sorted(self.changes, reverse=True):
@@ -130,7 +131,7 @@ class _Replacing(Struct, dict=True):
     def _drop_unused(self) -> None:
         """Leaves nothing in the common table expressions that nobody reads any more."""
         while True:
-            tree = parsed(self.text)
+            tree = looked_at(self.text)
             read = {one.name.casefold() for one in tree.find_all(exp.Table)}
             bodies = self._bodies()
             names = [one.alias.casefold() for one in tree.args["with_"].expressions]
@@ -153,6 +154,11 @@ class _Replacing(Struct, dict=True):
 
     def _bodies(self) -> list[tuple[int, int]]:
         """Where the queries of the common table expressions of the whole query stand."""
+        if self.bodies is None:
+            self.bodies = self._found_bodies()
+        return self.bodies
+
+    def _found_bodies(self) -> list[tuple[int, int]]:
         tokens, found = self.tokens, list[tuple[int, int]]()
         for i, one in enumerate(tokens.all):
             opens = one.token_type is TokenType.L_PAREN and tokens.all[i - 1].token_type is TokenType.ALIAS
@@ -224,7 +230,7 @@ class _Replacing(Struct, dict=True):
         asked = _ASKED.get(before) if before is not None else None
         if self.look_up is None or asked is None:
             return None
-        tree = parsed(text)
+        tree = looked_at(text)
         tables = {one.name.casefold() for one in tree.find_all(exp.Table)}
         if not isinstance(tree, exp.Select) or not tables or tree.args.get("with_"):
             return None
@@ -235,7 +241,7 @@ class _Replacing(Struct, dict=True):
 
 def whole(text: str) -> Split:
     """All of a query as a helper."""
-    tree = parsed(text)
+    tree = looked_at(text)
     columns = ", ".join(map(quoted, _names(tree)))
     return Split(text, f"SELECT {columns} FROM ")  # noqa: S608
 
@@ -249,7 +255,7 @@ def _names(tree: exp.Expr) -> list[str]:
 
 def _named(text: str) -> str:
     """A query with names for the items of its select list that have none."""
-    tree, tokens = parsed(text), Tokens(text)
+    tree, tokens = looked_at(text), Tokens(text)
     select = tokens.first(TokenType.SELECT)
     end = None if select is None else tokens.first(TokenType.FROM, select)
     if not isinstance(tree, exp.Select) or select is None or end is None or tree.args.get("with_"):
@@ -281,7 +287,7 @@ def _ctes(tree: exp.Expr) -> Counter[str]:
 
 def _closed(text: str, around: Counter[str]) -> str | None:
     """An inner query as one that can stand alone (conditions 2 and 3); None if it is none."""
-    tree = parsed(text)
+    tree = looked_at(text)
     if not isinstance(tree, exp.Select | exp.SetOperation):
         return None
     tables = {one.name.casefold() for one in tree.find_all(exp.Table)}

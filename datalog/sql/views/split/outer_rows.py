@@ -31,6 +31,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
 from datalog.sql.views.split.written_parts import (
@@ -44,7 +45,7 @@ from datalog.sql.views.split.written_parts import (
     place_of,
     quoted,
 )
-from datalog.sql.views.written_out.as_written import parsed
+from datalog.sql.views.written_out.as_written import looked_at, parsed
 from datalog.sql.views.written_out.current_time import written_moments
 
 _STARTS = (TokenType.SELECT, TokenType.WITH)
@@ -333,7 +334,15 @@ def tables_in(text: str) -> frozenset[str]:
     >>> sorted(tables_in("WITH t AS (SELECT a FROM R) SELECT * FROM t"))
     ['r', 't']
     """
-    return frozenset(one.name.casefold() for one in parsed(text).find_all(exp.Table))
+    return frozenset(one.name.casefold() for one in looked_at(text).find_all(exp.Table))
+
+
+def tables_if_parsed(text: str) -> frozenset[str] | None:
+    """The same; None of what cannot be parsed."""
+    try:
+        return tables_in(text)
+    except (SqlglotError, RecursionError):
+        return None
 
 
 def _key(column: exp.Column) -> str:

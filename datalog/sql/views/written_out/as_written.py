@@ -10,6 +10,7 @@ Such calls become calls by name with the arguments that stand there. SQL of othe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 
 import sqlglot
 from sqlglot import exp
@@ -30,6 +31,12 @@ def parsed(text: str) -> exp.Expr:
     """
     tree = sqlglot.parse_one(text, read=SPARK)
     return as_written(tree, text, None)
+
+
+@lru_cache(256)
+def looked_at(text: str) -> exp.Expr:
+    """The same, one tree for all who ask, and leave it as it is."""
+    return parsed(text)
 
 
 def as_written(tree: exp.Expr, text: str, tokens: Sequence[Token] | None) -> exp.Expr:
