@@ -59,6 +59,7 @@ class Commit(Struct, frozen=True):
         moment: of definitions that read the current date or time, the moment that the contents are of.
         definitions: by view, the definition that its rows are of from here on, as `written` has it; None of one that
             was left out.
+        program: the digest of the program by which the rows of all its views are from here on, if it reads the clock.
     """
 
     kind: str
@@ -70,6 +71,7 @@ class Commit(Struct, frozen=True):
     log: LogPosition | None = None
     moment: datetime | None = None
     definitions: dict[str, str | None] | None = None
+    program: str | None = None
 
     @property
     def about(self) -> str:
@@ -82,7 +84,7 @@ class Commit(Struct, frozen=True):
 
     def text(self) -> str:
         """As JSON."""
-        apart = ("log", "moment", "definitions")
+        apart = ("log", "moment", "definitions", "program")
         said = {n: value for n, value in asdict(replace(self, log=None)).items() if n not in apart}
         if self.log is not None:
             said["log"] = self.log.entry()
@@ -90,6 +92,8 @@ class Commit(Struct, frozen=True):
             said["moment"] = self.moment.isoformat()
         if self.definitions:
             said["definitions"] = self.definitions
+        if self.program:
+            said["program"] = self.program
         return json.dumps(said)
 
     @classmethod
@@ -111,6 +115,7 @@ class Commit(Struct, frozen=True):
             LogPosition.read(found["log"]) if found.get("log") else None,
             datetime.fromisoformat(found["moment"]) if found.get("moment") else None,
             found.get("definitions"),
+            found.get("program"),
         )
 
 

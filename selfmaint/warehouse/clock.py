@@ -24,12 +24,14 @@ class Clock:
         reads_time: whether some read the time; else they read the date alone, in UTC.
         at: the catalog at another moment; those of the last few are kept.
         began: when the definitions were read first.
+        digest: that of what they were read from, of which the same definitions come at every moment.
     """
 
     moment: datetime
     reads_time: bool = field(compare=False)
     at: Callable[[datetime], Catalog] = field(compare=False)
     began: datetime | None = field(default=None, compare=False)
+    digest: str = field(default="", compare=False)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Another process, which gets a copy, asks for no other moment."""

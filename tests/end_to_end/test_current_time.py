@@ -19,6 +19,7 @@ import pytest
 import selfmaint
 from datalog.sql.views.written_out.current_time import at_moment, written_moments
 from selfmaint.api.following.not_maintained import NotMaintainedError
+from selfmaint.api.stores import store
 from selfmaint.decide.verdict import SelfMaintainable, Undecided
 from selfmaint.errors import Code, InputError
 from selfmaint.warehouse import clock
@@ -361,3 +362,38 @@ def test_what_reads_the_date() -> None:
     ):
         assert read(text) == (text, False)
     assert not written_moments("SELECT DATE '2026-11-24' -- current_date\n, 'a' /* current_date */ FROM r")
+
+
+def test_definitions_that_nobody_edited_are_not_read_at_another_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, set_clock: Callable[[datetime], None]
+) -> None:
+    """The last commit says of which program its rows are; of an edited one it is found out what was edited."""
+    days = Days(tmp_path, {"recent": DATED["recent"], **PLAIN}, random.Random(3), helpers=True)
+    selfmaint.init(tmp_path / "w.toml")
+
+    def follow() -> None:
+        """One more sale."""
+        row = days.sale()
+        days.base["sale"] |= {row}
+        days.write()
+        with selfmaint.load(tmp_path / "w.toml", engine="duckdb") as warehouse:
+            update = selfmaint.Update.from_frames(warehouse, {"sale": table("sale", {row})})
+            warehouse.apply(warehouse.maintain(update))
+
+    asked: list[object] = []
+    written = store.written
+    monkeypatch.setattr(store, "written", lambda catalog: asked.append(catalog) or written(catalog))
+    for hours in range(2):
+        set_clock(START + timedelta(hours=hours / 10))
+        follow()
+    assert not asked
+    program = tmp_path / "views.sql"
+    text = program.read_text()
+    program.write_text(text + "-- another text of the same views\n")
+    for _ in range(2):
+        follow()
+        assert len(asked) == 1
+    program.write_text(text.replace("interval 3 days", "interval 4 days"))
+    with pytest.raises(InputError) as refused:
+        selfmaint.load(tmp_path / "w.toml", engine="duckdb")
+    assert [one.code for one in refused.value.diagnostics] == [Code.EDITED]

@@ -31,7 +31,7 @@ from selfmaint.api.file.dbt_columns import KnownColumns, said_of_unknown
 from selfmaint.api.file.dbt_keys import Promises, to_keys
 from selfmaint.api.file.dbt_nodes import Node, kind, materialized, parts, wrong_parts
 from selfmaint.api.file.dbt_remarks import SPARK, more_than_sql, remarks
-from selfmaint.api.file.programs import TextsAt, catalog_of_sql, texts_at
+from selfmaint.api.file.programs import TextsAt, catalog_of_sql, digest_of, texts_at
 from selfmaint.api.file.toml_tables import read_text
 from selfmaint.errors import Code, InputError, input_error
 from selfmaint.warehouse.catalog import Catalog
@@ -93,8 +93,9 @@ def catalog_of_dbt(
             from selfmaint.api.following.helper_views import with_helpers  # noqa: PLC0415 - only where there are some
 
             schema = with_helpers(schema, project.views, project.unfolded())
-        return replace(schema, clock=project.clock(at, moment))
+        return replace(schema, clock=project.clock(at, moment, digest))
 
+    digest = digest_of(data, known.catalog, known.stored, given.unstored, helpers)
     return at(moment)
 
 
@@ -223,10 +224,10 @@ class _Project(Struct, dict=True):
         said = metadata.get("adapter_type") if isinstance(metadata, dict) else None
         return said.lower() if isinstance(said, str) and said else "spark"
 
-    def clock(self, at: Callable[[datetime], Catalog], began: datetime | None) -> Clock | None:
+    def clock(self, at: Callable[[datetime], Catalog], began: datetime | None, digest: str) -> Clock | None:
         """The clock of the project, from what was read of it."""
         moment = next((one.moment for one in self._dated if one.moment is not None), None)
-        return TextsAt([], moment, any(one.reads_time for one in self._dated)).clock(at, began)
+        return TextsAt([], moment, any(one.reads_time for one in self._dated)).clock(at, began, digest)
 
     def unfolded(self) -> list[SqlText]:
         """The models that are unfolded where they are read."""

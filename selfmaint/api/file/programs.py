@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -121,9 +122,22 @@ def _catalog_of_texts(
             schema = with_helpers(
                 schema, lambda more, instead: read_sql([*given.texts, *more], declarations, instead=instead)
             )
-        return replace(schema, clock=given.clock(at, moment))
+        return replace(schema, clock=given.clock(at, moment, digest))
 
+    said = [(one.text, Path(one.name).name, one.parts, one.relation, one.outside) for one in texts]
+    digest = digest_of(said, declarations, helpers)
     return at(moment)
+
+
+def digest_of(*parts: object) -> str:
+    """A digest of what definitions are read from, and of the version of what reads them."""
+    from importlib import metadata
+
+    try:
+        reader = metadata.version("selfmaint")
+    except metadata.PackageNotFoundError:  # run from a checkout that is not installed
+        reader = ""
+    return hashlib.sha256(repr((reader, *parts)).encode()).hexdigest()
 
 
 class TextsAt(Struct, frozen=True):
@@ -138,9 +152,9 @@ class TextsAt(Struct, frozen=True):
     moment: datetime | None = None
     reads_time: bool = False
 
-    def clock(self, at: Callable[[datetime], Catalog], began: datetime | None) -> Clock | None:
-        """The clock of what they define; `began`: when they were read first."""
-        return None if self.moment is None else Clock(self.moment, self.reads_time, at, began)
+    def clock(self, at: Callable[[datetime], Catalog], began: datetime | None, digest: str) -> Clock | None:
+        """The clock of what they define; `began`: when they were read first; see `digest_of`."""
+        return None if self.moment is None else Clock(self.moment, self.reads_time, at, began, digest)
 
 
 def texts_at(texts: Sequence[SqlText], moment: datetime | None) -> TextsAt:

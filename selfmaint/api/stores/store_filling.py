@@ -23,7 +23,7 @@ from selfmaint.api.following.moved import dated, of_contents
 from selfmaint.api.following.over_views import tables_known
 from selfmaint.api.platforms.platform import Platform, with_counts
 from selfmaint.api.stored_types import StoredTypes, as_queried, require_stored_as_queried
-from selfmaint.api.stores.store import OpenStore, above, changing, require_unedited, said_of
+from selfmaint.api.stores.store import OpenStore, above, changing, program_of, require_unedited, said_of
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code, InputError, first_line, input_error
 from selfmaint.fallback.recompute import Recomputing, views_with_obstacles
@@ -103,7 +103,8 @@ def fill_store(
     if open_ is None:
         mine = {name: its for name, its in rows.items() if name not in taken}
         definitions = said_of(catalog, names)
-        said = Commit("init", log=log, moment=_moment(catalog), definitions=definitions)
+        moment, program = _moment(catalog), program_of(catalog)
+        said = Commit("init", log=log, moment=moment, definitions=definitions, program=program)
         return _made(platform, file.store, mine, said, hidden=catalog.helpers)
     with changing(open_, "import") as folder:
         new = _in_store(platform, open_.store, rows, folder)
