@@ -7,8 +7,9 @@ at most `TOLERANCE` of the larger one, or of 1. Everything else of a row must be
 from __future__ import annotations
 
 import copy
+import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from msgspec import Struct
@@ -28,6 +29,7 @@ from datalog.model import (
     Program,
     Row,
     Rule,
+    Semantics,
     Variable,
     Version,
     ViewDefinition,
@@ -40,6 +42,7 @@ from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.engine.protocol import D, Engine, Facts
 from selfmaint.errors import Code, InputError, input_error
+from selfmaint.fallback.recompute import reads as direct
 from selfmaint.fallback.told import told_sources
 from selfmaint.maintain import Delta, applied
 from selfmaint.sources.protocol import Read
@@ -71,7 +74,8 @@ class Verified(Struct, frozen=True):
     Attributes:
         differences: the views whose new contents are not what their sources give.
         reads: what was read of base relations for that.
-        several: the views that may have several results, as by ties of an order, of which recomputing gave another one.
+        several: the views that may have several results, as by ties of an order, of which recomputing gave another one;
+            and those over such.
     """
 
     differences: tuple[Difference, ...]
@@ -110,15 +114,49 @@ def verified(
     truth = recomputing.recomputed([view for name, view in views.items() if name not in loose])
     other = recomputing_of(warehouse, update, contents, now=now, is_doubted=True).with_(recomputing.bases)
     more = other.recomputed([views[name] for name in loose])
-    found = list[Difference]()
+    found, several = list[Difference](), list[str]()
     for name, right in {**truth.contents, **more.contents}.items():
         view = catalog.view(name)
         new = engine.keep(applied(engine, view, warehouse.contents[name], deltas[name]))
         its = _difference(warehouse, view, right, new)
-        found += [] if its is None else [its]
-    several = tuple(one.view for one in found if one.view in loose)
-    firm = tuple(one for one in found if one.view not in loose)
-    return Verified(firm, (*truth.reads, *more.reads), several)
+        if its is not None and name in loose and _may_be_other_result(warehouse, view, right, new):
+            several.append(name)
+        elif its is not None:
+            found.append(its)
+    return Verified(tuple(found), (*truth.reads, *more.reads), _with_above(now or catalog, views, several))
+
+
+def _may_be_other_result(warehouse: Warehouse[D], view: View, right: D, rows: D) -> bool:
+    """Whether rows differ in nothing but what ties of an order decide, as far as the view's query tells."""
+    from datalog.sql.affected import UnknownShapeError, columns_by_order  # noqa: PLC0415 - where there are texts
+    from selfmaint.api.following.keyed import query_of_stored  # noqa: PLC0415 - see above
+
+    engine = warehouse.engine
+    try:
+        by_order = columns_by_order(query_of_stored(warehouse, view))
+    except UnknownShapeError:
+        by_order = None
+    if by_order is None:
+        return engine.count(right) == engine.count(rows)
+    given, names = Predicate(view.name), engine.columns(rows)
+    row = tuple(Variable(f"X{i}") for i in range(len(names)))
+    kept = [i for i in range(len(names)) if i not in by_order]
+    made = block("firm", 0, [Atom(given, row)], [Constant(0), *(row[i] for i in kept)])
+    columns = ("one", *(names[i] for i in kept))
+    firm = ViewDefinition("firm", columns, (made,), Semantics.BAG)
+    sides = [engine.keep(engine.selected(firm, one)) for one in (right, rows)]
+    near = frozenset(kept.index(i) + 1 for i in _doubles(warehouse, view) if i in kept)
+    return not any(map(engine.count, beyond_tolerance(engine, near, *engine.beyond(sides[0], sides[1]))))
+
+
+def _with_above(catalog: Catalog, views: Mapping[str, View], names: Sequence[str]) -> tuple[str, ...]:
+    """Some views with those that read them."""
+    found = list(names)
+    while more := [
+        n for n, v in views.items() if n not in found and not {*direct(catalog, v)}.isdisjoint(found)
+    ]:
+        found += more
+    return tuple(found)
 
 
 def _may_have_several(catalog: Catalog, view: View) -> bool:
@@ -236,7 +274,10 @@ def beyond_tolerance(engine: Engine[D], near: frozenset[int], missing: D, extra:
 
 
 def _near(left: Variable, right: Variable) -> Condition:
+    """Whether two values are equal, or finite ones that hardly differ: nothing is near an infinity, or NaN."""
     distance = Call("abs", (Arithmetic("-", left, right),))
     size = Call("greatest", (Call("abs", (left,)), Call("abs", (right,)), Constant(1.0)))
     close = Compared("<=", distance, Arithmetic("*", Constant(TOLERANCE), size))
-    return AnyOf((AllOf((IsNull(left), IsNull(right))), close))
+    is_finite = Compared("<", size, Constant(math.inf))
+    both_null = AllOf((IsNull(left), IsNull(right)))
+    return AnyOf((both_null, Compared("=", left, right), AllOf((is_finite, close))))

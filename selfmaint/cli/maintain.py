@@ -248,7 +248,11 @@ def _print_verified(result: _Result) -> None:
     near = f", sums of doubles to within {TOLERANCE:g} of their size" if result.is_inexact else ""
     print_text(cell(f"verified: recomputing {which} from its sources gives the same rows{near}"))
     if several := ", ".join(f"`{name}`" for name in (found.verified.several if found.verified else ())):
-        print_text(cell(f"{several}: the query has several results (ties of an order), and gave another one"))
+        print_text(
+            cell(
+                f"{several}: not verified, for recomputing gave other rows where ties of an order may decide"
+            )
+        )
     if before := ", ".join(f"`{name}`" for name in found.sources_before):
         print_text(
             cell(f"nothing of the update is in the source of {before}: it was added to what that gave")

@@ -236,7 +236,7 @@ class FeedReading(Struct, Generic[D], frozen=True):
             name: Changes(
                 sql.sets(len(tables[name].columns), [kind for kind, _ in parts], Scale.PARTS.name),
                 [rows for _, rows in parts],
-                [] if tables[name].key is None else [Scale.PARTS],  # else equal rows are two
+                [] if tables[name].has_twins else [Scale.PARTS],  # equal rows may be two
             )
             for name, parts in found.items()
         }

@@ -26,6 +26,7 @@ class FeedTable(Struct, frozen=True):
         key: 0-based positions of the declared key (or of a unique constraint without null); None if there is none.
         not_null: 0-based positions that never hold null.
         unread: further columns that files of rows may have, if there is a key; see `check_columns`.
+        has_twins: whether a row may stand twice.
     """
 
     name: str
@@ -34,6 +35,7 @@ class FeedTable(Struct, frozen=True):
     key: tuple[int, ...] | None
     not_null: frozenset[int]
     unread: frozenset[str] = frozenset()
+    has_twins: bool = False
 
     @property
     def identity(self) -> tuple[int, ...]:
@@ -105,7 +107,7 @@ def feed_table(schema: Catalog, name: str) -> FeedTable:
     not_null = frozenset(range(relation.given)) - relation.nullable
     key = _key(declaration, not_null)
     unread = () if key is None else (column.name for column in declaration.unread)
-    return FeedTable(name, names, types, key, not_null, frozenset(unread))
+    return FeedTable(name, names, types, key, not_null, frozenset(unread), relation.is_numbered)
 
 
 def _key(declaration: Declaration, not_null: frozenset[int]) -> tuple[int, ...] | None:

@@ -1,6 +1,7 @@
 """Which rows of a query's result a change of a base relation may reach, and which base rows these results depend on."""
 
 from datalog.sql.affected.additive import Additive, additive
+from datalog.sql.affected.by_order import columns_by_order
 from datalog.sql.affected.choice import (
     Keyed,
     NotKeyed,
@@ -37,6 +38,7 @@ __all__ = [
     "UnknownShapeError",
     "additive",
     "are_only_shown",
+    "columns_by_order",
     "differing",
     "has_one_result_by_keys",
     "inexact_sums",

@@ -34,7 +34,8 @@ from datalog.sql.affected.read import plan_of_text
 _BIGINT = ColumnType(TypeName.BIGINT)
 _MOST_SINGLE = 1 << 24
 """Up to here all whole numbers are different ones in a column of single precision."""
-_DETERMINED = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
+DETERMINED = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
+"""Aggregates that are the same in any order of rows, but for the last digits of sums of doubles."""
 _PLACES = (
     *(exp.RowNumber, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.First, exp.Last, exp.NthValue),
     *(exp.Ntile, exp.PercentRank, exp.CumeDist),
@@ -138,7 +139,7 @@ def _is_aggregate_determined(plan: Aggregate, tree: exp.Expr) -> bool:
         ):
             by = [one.this for one in ordered]
         case _:
-            return isinstance(tree, (*_DETERMINED, exp.Grouping))
+            return isinstance(tree, (*DETERMINED, exp.Grouping))
     numbers = [number_of(one) for one in by]
     return None not in numbers and determine(
         plan.input, {*plan.common, *(n for n in numbers if n is not None)}
@@ -148,9 +149,9 @@ def _is_aggregate_determined(plan: Aggregate, tree: exp.Expr) -> bool:
 def _is_window_determined(input_: Plan, tree: exp.Window) -> bool:
     """Whether a window's values do not depend on how rows that its order leaves equal come."""
     call, spec = tree.this, tree.args.get("spec")
-    if isinstance(call, (*_DETERMINED, exp.Rank, exp.DenseRank)) and spec is None:
+    if isinstance(call, (*DETERMINED, exp.Rank, exp.DenseRank)) and spec is None:
         return True
-    if not isinstance(call, (*_DETERMINED, *_PLACES)):
+    if not isinstance(call, (*DETERMINED, *_PLACES)):
         return False
     order = tree.args.get("order")
     by = [*(tree.args.get("partition_by") or ()), *(one.this for one in (order.expressions if order else ()))]

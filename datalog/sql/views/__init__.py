@@ -1,7 +1,7 @@
 """View definitions written in Spark SQL, read into the model."""
 
-from datalog.sql.views.declared.column_types import column_of_text, in_spark
+from datalog.sql.views.declared.column_types import column_in, column_of_text
 from datalog.sql.views.read import SqlViews, read_sql
 from datalog.sql.views.source import SqlText
 
-__all__ = ["SqlText", "SqlViews", "column_of_text", "in_spark", "read_sql"]
+__all__ = ["SqlText", "SqlViews", "column_in", "column_of_text", "read_sql"]

@@ -12,7 +12,8 @@ A `data_type` in the YAML goes before the type that is found otherwise. Source: 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ from datalog.diagnostics import Code as ProgramCode
 from datalog.diagnostics import Diagnostic
 from datalog.model import Column, ColumnType, Unmodelled
 from datalog.model.schema import OTHER_HINT
-from datalog.sql.views import column_of_text, in_spark
+from datalog.sql.views import column_in, column_of_text
 from selfmaint.api.file.dbt_remarks import SPARK
 from selfmaint.api.file.toml_tables import read_text
 from selfmaint.errors import Code, InputError, input_error
@@ -51,15 +52,14 @@ class KnownColumns(Struct, dict=True):
     places: Mapping[str, str]
 
     @cached_property
-    def stored(self) -> Mapping[str, tuple[Column, ...]]:
-        """The columns of relations in Parquet files on this machine; none of one that is stored otherwise."""
-        here = {name: place for name, place in self.places.items() if Path(place).exists()}
-        if not here:
+    def stored(self) -> Mapping[str, tuple[Column, ...] | str]:
+        """The columns of relations in Parquet files on this machine, or why they do not tell."""
+        if not self.places:
             return {}
         from selfmaint.duckdb.engine import DuckEngine  # noqa: PLC0415 - only where files tell
 
         engine = DuckEngine()
-        return {name: _stored(engine, place, name) for name, place in here.items()}
+        return {name: _stored(engine, place, name) for name, place in self.places.items()}
 
     @classmethod
     def beside(cls, manifest: Path, places: Mapping[str, str]) -> KnownColumns:
@@ -84,15 +84,21 @@ class KnownColumns(Struct, dict=True):
     def columns(self, nodes: Mapping[str, Mapping[str, Any]], name: str, adapter: str) -> tuple[Column, ...]:
         """The columns of a relation, of which a manifest has some nodes; none if nothing says."""
         documented = {
-            str(one.get("name", key)).casefold(): column_of_text(
-                str(one.get("name", key)), one.get("data_type")
+            str(one.get("name", key)).casefold(): _column(
+                str(one.get("name", key)), one.get("data_type"), adapter
             )
             for node in nodes.values()
             for key, one in (node.get("columns") or {}).items()
         }
-        found = self.stored.get(name) or self._in_catalog(nodes, adapter)
+        stored = self.stored.get(name, "")
+        found = self._in_catalog(nodes, adapter) if isinstance(stored, str) else stored
         if not found:
             return tuple(documented.values())
+        folded = Counter(one.name.casefold() for one in found)
+        if twice := sorted(one.name for one in found if folded[one.name.casefold()] > 1):
+            shown = " and ".join(f"`{one}`" for one in twice)
+            message = f"the columns {shown} of `{name}` differ in case alone: Spark takes them for one"
+            raise input_error(Code.MANIFEST, message, "rename one, or read the table through a view")
         return tuple(_typed(one, documented.get(one.name.casefold())) for one in found)
 
     def _in_catalog(self, identifiers: Iterable[str], adapter: str) -> tuple[Column, ...]:
@@ -103,13 +109,14 @@ class KnownColumns(Struct, dict=True):
                 return tuple(_of_catalog(columns, adapter))
         return ()
 
-    def missing(self, manifest: Path, names: Iterable[str]) -> InputError:
+    def missing(self, manifest: Path, names: Sequence[str]) -> InputError:
         """That nothing says which columns some relations have."""
         shown = ", ".join(f"`{name}`" for name in names)
         message = (
             f"nothing says which columns {shown} of the dbt manifest `{manifest}` have, which models read"
         )
-        return input_error(Code.MANIFEST, message, _HINT)
+        why = [its for name in names if isinstance(its := self.stored.get(name), str)]
+        return InputError([Diagnostic(Code.MANIFEST, message, note="; ".join(why) or None, hint=_HINT)])
 
 
 def said_of_unknown(one: Diagnostic) -> Diagnostic:
@@ -130,9 +137,12 @@ def _typed(found: Column, documented: Column | None) -> Column:
 def _of_catalog(columns: Mapping[str, Any], adapter: str) -> Iterator[Column]:
     entries = [(name, one) for name, one in columns.items() if isinstance(one, dict)]
     for name, one in sorted(entries, key=lambda entry: _index(entry[1])):
-        text = str(one.get("type") or "")
-        kind = text if adapter in SPARK else in_spark(text, adapter)
-        yield column_of_text(str(one.get("name") or name), kind)
+        yield _column(str(one.get("name") or name), str(one.get("type") or ""), adapter)
+
+
+def _column(name: str, text: str | None, adapter: str) -> Column:
+    """A column of the type that is said in an adapter's dialect."""
+    return column_of_text(name, text) if adapter in SPARK else column_in(name, text, adapter)
 
 
 def _index(column: Mapping[str, Any]) -> int:
@@ -140,13 +150,13 @@ def _index(column: Mapping[str, Any]) -> int:
     return index if isinstance(index, int) else 0
 
 
-def _stored(engine: DuckEngine, place: str, name: str) -> tuple[Column, ...]:
+def _stored(engine: DuckEngine, place: str, name: str) -> tuple[Column, ...] | str:
     from selfmaint.duckdb.files import read_as_stored  # noqa: PLC0415 - see above
 
     try:
         found = read_as_stored(engine.database, place, name)
-    except InputError:
-        return ()
+    except InputError as error:
+        return error.diagnostics[0].message
     kinds = zip(found.columns, found.types, strict=True)
     return tuple(
         Column(column, kind)

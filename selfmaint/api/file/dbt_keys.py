@@ -5,7 +5,7 @@ A test with a `where`, or one that only warns, promises nothing and is passed ov
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct, field
 
@@ -110,10 +110,14 @@ class Promises(Struct):
         column = arguments.get("column_name") or node.get("column_name")
         reads = list((node.get("depends_on") or {}).get("nodes") or ())
         owner = str(node.get("attached_node") or (reads[-1] if reads else ""))
-        together = arguments.get("combination_of_columns")
-        if owner in found and metadata.get("name") == "unique_combination_of_columns" and together:
+        together, package = arguments.get("combination_of_columns"), metadata.get("namespace")
+        is_combined = metadata.get("name") == "unique_combination_of_columns" and package in (
+            None,
+            "dbt_utils",
+        )
+        if owner in found and is_combined and isinstance(together, list) and together:
             found[owner].unique.append(tuple(map(str, together)))
-        if owner not in found or not isinstance(column, str):
+        if owner not in found or not isinstance(column, str) or package not in (None, "dbt"):
             return
         match metadata.get("name"):
             case "not_null":
@@ -130,15 +134,20 @@ class Promises(Struct):
                 return
 
 
-def to_keys(declarations: Iterable[Declaration]) -> tuple[Declaration, ...]:
-    """The declarations without references to columns that no test says are unique: such a reference names no row."""
+def to_keys(declarations: Iterable[Declaration], views: Collection[str] = ()) -> tuple[Declaration, ...]:
+    """The declarations without references to columns that no test says are unique: such a reference names no row.
+
+    Of `views` that is not known yet. What is neither declared nor one of them is stored nowhere.
+    """
     made = tuple(declarations)
     keys = {d.name: [set(names) for names in (d.key, *d.unique) if names is not None] for d in made}
     return tuple(
         replace(
             d,
             foreign_keys=tuple(
-                f for f in d.foreign_keys if f.target not in keys or set(f.target_columns) in keys[f.target]
+                f
+                for f in d.foreign_keys
+                if f.target in views or (f.target in keys and set(f.target_columns) in keys[f.target])
             ),
         )
         for d in made

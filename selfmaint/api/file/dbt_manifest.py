@@ -1,6 +1,6 @@
 """A dbt project as view definitions: its `manifest.json`, with the compiled SQL and the constraints in it.
 
-- Sources, seeds and snapshots are base relations; which columns they have: see `dbt_columns.py`.
+- Sources, seeds, snapshots and models in Python are base relations; which columns they have: see `dbt_columns.py`.
 - Models stored as tables (`table`, `incremental`, `materialized_view`) are views of the warehouse; models that
   are `view` or `ephemeral` are unfolded wherever they are read.
 - `unique` and `not_null` tests, `relationships` tests and constraints of columns and models become keys, not-null
@@ -12,6 +12,7 @@ Source: dbt, "Manifest JSON file" in its reference.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
@@ -29,7 +30,7 @@ from datalog.sql.views.written_out.as_written import in_backticks
 from datalog.sql.views.written_out.asserted import without_assertions
 from selfmaint.api.file.dbt_columns import KnownColumns, said_of_unknown
 from selfmaint.api.file.dbt_keys import Promises, to_keys
-from selfmaint.api.file.dbt_nodes import Node, kind, materialized, parts, wrong_parts
+from selfmaint.api.file.dbt_nodes import Node, is_model, kind, materialized, parts, wrong_parts
 from selfmaint.api.file.dbt_remarks import SPARK, more_than_sql, remarks
 from selfmaint.api.file.programs import TextsAt, catalog_of_sql, digest_of, texts_at
 from selfmaint.api.file.toml_tables import read_text
@@ -154,14 +155,8 @@ class _Project(Struct, dict=True):
         made = {tables[i]: i for i in (*reversed(sources), *others)}
         self.same = {i: made[tables[i]] for i in sources}
         own = [i for i in relations if self.same.get(i, i) == i]
-        names = [parts(self.nodes[i])[0].casefold() for i in own]
-        self.names = {
-            i: parts(self.nodes[i])[0]
-            if names.count(parts(self.nodes[i])[0].casefold()) == 1
-            else ".".join(reversed(parts(self.nodes[i])[:2]))
-            for i in own
-        }
-        models = {self.names[i] for i in own if kind(self.nodes[i]) == "model"}
+        self.names = _names({i: parts(self.nodes[i]) for i in own})
+        models = {self.names[i] for i in own if is_model(self.nodes[i])}
         if unknown := [name for name in self.unstored if name not in models]:
             message = f"`{unknown[0]}` is no model of the dbt manifest `{self.path}`"
             raise input_error(Code.UNKNOWN_RELATION, message, near_miss(unknown[0], sorted(models), "model"))
@@ -183,23 +178,26 @@ class _Project(Struct, dict=True):
 
     def _is_stored(self, identifier: str) -> bool:
         node = self.nodes[identifier]
-        is_kept = kind(node) == "model" and self.names[identifier] not in self.unstored
+        is_kept = is_model(node) and self.names[identifier] not in self.unstored
         return is_kept and materialized(node) in _STORED
 
     def _is_unfolded(self, identifier: str) -> bool:
         node = self.nodes[identifier]
         is_left = self.names[identifier] in self.unstored or materialized(node) in _UNFOLDED
-        return kind(node) == "model" and is_left
+        return is_model(node) and is_left
 
     def views(
         self, more: Sequence[SqlText] = (), instead: Mapping[str, str] = MappingProxyType({})
     ) -> SqlViews:
         """What the project defines, with more texts, and by view other queries in place of its own."""
         constraints = Promises(self.nodes, self.names, self.same).found()
-        models = [i for i in self.names if kind(self.nodes[i]) == "model"]
+        models = [i for i in self.names if is_model(self.nodes[i])]
         bases = [i for i in self.names if i not in models]
         columns = self._columns(bases, models)
-        declared = to_keys([constraints[i].applied(Declaration(self.names[i], columns[i])) for i in bases])
+        kept = [self.names[i] for i in models if self._is_stored(i)]
+        declared = to_keys(
+            [constraints[i].applied(Declaration(self.names[i], columns[i])) for i in bases], kept
+        )
         stored = (self._text(i, self.nodes[i]) for i in models if self._is_stored(i))
         texts = [*self.unfolded(), *stored, *more]
         names = [self.names[i] for i in models if self._is_unfolded(i)]
@@ -267,3 +265,17 @@ class _Project(Struct, dict=True):
         if bare := [self.names[one] for one, columns in found.items() if not columns and one in read]:
             raise self.known.missing(self.path, bare)
         return found
+
+
+def _names(parts_of: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    """The names of relations, with no more of their schemas and databases than tells them apart."""
+
+    def ends(parts: tuple[str, ...], number: int) -> tuple[str, ...]:
+        return tuple(map(str.casefold, parts[:number]))
+
+    counts = [Counter(ends(one, number) for one in parts_of.values()) for number in (1, 2, 3)]
+    found = {}
+    for identifier, one in parts_of.items():
+        needed = next((n for n, count in enumerate(counts, 1) if count[ends(one, n)] == 1), len(one))
+        found[identifier] = ".".join(reversed(one[:needed]))
+    return found

@@ -17,6 +17,11 @@ def kind(node: Node) -> str:
     return str(node.get("resource_type", ""))
 
 
+def is_model(node: Node) -> bool:
+    """Whether a node is a model whose rows its SQL gives."""
+    return kind(node) == "model" and node.get("language") != "python"
+
+
 def materialized(model: Node) -> str:
     """How a model is kept; as a view where nothing says."""
     return str(config(model).get("materialized", "view"))

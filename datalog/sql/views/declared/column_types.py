@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 
 from sqlglot import Dialects, exp
-from sqlglot.errors import ParseError
+from sqlglot.errors import ParseError, SqlglotError
 
 from datalog.model import ANY, MAX_PRECISION, Column, ColumnType, TypeName, Unmodelled
 from datalog.model.schema import BINARY_COLLATION, BINARY_HINT, OTHER_HINT, PADDED_HINT, UNKNOWN_HINT
@@ -47,8 +47,25 @@ _WITHOUT_ZONE = re.compile(r"timestamp *(\(\d+\))? +without +time +zone", re.IGN
 _COLLATE = re.compile(r"\bcollate\s+[`\"']?(\w+)", re.IGNORECASE)
 
 
-_LOCAL = frozenset({"duckdb", "postgres", "redshift"})
-"""Dialects whose `timestamp` has no zone."""
+_DIALECTS = {"sqlserver": "tsql", "fabric": "tsql", "synapse": "tsql", "athena": "trino"}
+"""What adapters of dbt are called here whose names are no dialects."""
+_OF_EVERY_DIALECT: Mapping[exp.DType, TypeName] = {
+    exp.DType.BOOLEAN: TypeName.BOOLEAN,
+    **dict.fromkeys((exp.DType.TEXT, exp.DType.VARCHAR, exp.DType.NVARCHAR, exp.DType.UUID), TypeName.STRING),
+    exp.DType.TINYINT: TypeName.TINYINT,
+    exp.DType.SMALLINT: TypeName.SMALLINT,
+    exp.DType.INT: TypeName.INT,
+    exp.DType.BIGINT: TypeName.BIGINT,
+    exp.DType.DOUBLE: TypeName.DOUBLE,
+    exp.DType.DATE: TypeName.DATE,
+    exp.DType.TIMESTAMPTZ: TypeName.TIMESTAMP,
+    exp.DType.TIMESTAMPLTZ: TypeName.TIMESTAMP,
+    exp.DType.TIMESTAMPNTZ: TypeName.TIMESTAMP_NTZ,
+    **dict.fromkeys((exp.DType.TIMESTAMP, exp.DType.DATETIME, exp.DType.DATETIME2), TypeName.TIMESTAMP_NTZ),
+}
+"""Types as the parsers of other dialects than Spark's have them: there a `timestamp` of nothing else has no zone."""
+_SINGLE = frozenset({"duckdb", "postgres", "mysql", "trino"})
+"""Dialects whose `float`, or `real`, is of single precision; in others it may be double."""
 _ALIKE = 0.82
 """How alike two names are at least, of which one is the other misspelt: `citext` is not `text`."""
 _MOST_SIZES = 2
@@ -113,21 +130,33 @@ def column_of_text(name: str, text: str | None) -> Column:
     return Column(name, column_type(tree) or ANY, unmodelled=unmodelled(tree, _collation(text)))
 
 
-def in_spark(text: str, dialect: str) -> str:
-    """A type of another dialect as Spark calls it; as it is where the dialect, or the type, is not known.
+def column_in(name: str, text: str | None, dialect: str) -> Column:
+    """A column of the type that a text names in another dialect: of any type where it is not sure which of ours it is.
 
-    >>> in_spark("TIMESTAMP", "duckdb"), in_spark("TIMESTAMP WITH TIME ZONE", "duckdb"), in_spark("int8", "postgres")
-    ('TIMESTAMP_NTZ', 'TIMESTAMP', 'BIGINT')
+    >>> str(column_in("x", "NUMBER(9, 2)", "snowflake").type), str(column_in("x", "NUMBER", "snowflake").type)
+    ('decimal(9,2)', 'any')
+    >>> str(column_in("x", "TIMESTAMP", "duckdb").type), column_in("x", "time", "postgres").unmodelled.text
+    ('timestamp_ntz', 'time')
     """
-    if dialect not in {one.value for one in Dialects}:
-        return text
+    dialect = _DIALECTS.get(dialect, dialect)
+    if not text or dialect not in {one.value for one in Dialects}:
+        return Column(name)
     try:
-        tree = exp.DataType.build(text, dialect=dialect)
-    except ParseError:
-        return text
-    if tree.this is exp.DType.TIMESTAMP and dialect in _LOCAL:
-        return "TIMESTAMP_NTZ"
-    return tree.sql("spark")
+        tree: object = exp.DataType.build(text, dialect=dialect)
+    except (SqlglotError, TypeError):
+        tree = None
+    if not isinstance(tree, exp.DataType) or not isinstance(tree.this, exp.DType):
+        return Column(name, unmodelled=Unmodelled(text.lower(), UNKNOWN_HINT))
+    found = _OF_EVERY_DIALECT.get(tree.this)
+    if found is not None:
+        is_wide = dialect == "snowflake" and found.is_integer  # all whole numbers have 38 digits there
+        return Column(name, ColumnType(TypeName.DECIMAL, MAX_PRECISION, 0) if is_wide else ColumnType(found))
+    if tree.this is exp.DType.FLOAT:
+        return Column(name, ColumnType(TypeName.FLOAT)) if dialect in _SINGLE else Column(name)
+    if tree.this is exp.DType.DECIMAL:  # each dialect has another size where none is written
+        return Column(name, (column_type(tree) if "(" in text else None) or ANY)
+    hint = PADDED_HINT if tree.this in _PADDED else OTHER_HINT
+    return Column(name, unmodelled=Unmodelled(text.lower(), hint))
 
 
 def _tree(text: str | None) -> exp.DataType | None:

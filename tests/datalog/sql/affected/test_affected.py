@@ -13,6 +13,7 @@ from datalog.sql.affected import (
     Table,
     UnknownShapeError,
     additive,
+    columns_by_order,
     keyed,
     keys_of_changes,
     plan_of_definition,
@@ -249,3 +250,30 @@ def test_definitions_have_the_shape_of_their_text() -> None:
         if isinstance(by_text, Keyed) and isinstance(by_definition, Keyed):
             assert steps(by_text) == steps(by_definition)
         assert isinstance(additive(one, changed), Additive) == isinstance(additive(other, changed), Additive)
+
+
+@pytest.mark.parametrize(
+    ("text", "loose"),
+    [
+        ("select a, b from r where c > 1", set()),
+        ("select a, b, row_number() over (partition by b order by c) n from r", {2}),
+        ("select b, n + 1 m from (select b, row_number() over (order by c) n from r) as q", {1}),
+        (
+            "select b, count(*) k, max(n) m from (select b, rank() over (order by c) n from r) as q group by b",
+            {2},
+        ),
+        ("select b, collect_list(c) l, sum(c) s, max_by(a, c) m from r group by b", {1, 3}),
+        ("select a, lag(a) over (order by c) n from r union all select f, d from s", {1}),
+        ("select n, count(*) k from (select row_number() over (order by c) n from r) as q group by n", None),
+        ("select a from r qualify row_number() over (partition by b order by c) = 1", None),
+        ("select a from (select a, row_number() over (order by c) n from r) as q where n < 3", None),
+        ("select a from (select a, row_number() over (order by c) n from r) as q join s on q.n = s.f", None),
+        ("select distinct n from (select ntile(2) over (order by c) n from r) as q", None),
+        ("select a, lag(a) over (order by c) n from r union select f, d from s", None),
+        ("select a from r order by c limit 3", None),
+        ("select a from r where b in (select d from s order by e limit 1)", None),
+        ("select a from r where b > (select max(d) from s)", set()),
+    ],
+)
+def test_what_an_order_decides(text: str, loose: set[int] | None) -> None:
+    assert columns_by_order(query(text)) == loose

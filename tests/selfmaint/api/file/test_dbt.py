@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -202,3 +203,160 @@ def test_a_project_from_its_files_alone(tmp_path: Path) -> None:
     assert selfmaint.init(tmp_path / "w.toml")
     with selfmaint.load(tmp_path / "w.toml") as warehouse:
         assert pa.table(warehouse.read("m")).to_pylist() == [{"id": 1, "age": None}]
+
+
+@pytest.mark.parametrize(
+    ("adapter", "text", "kind"),
+    [
+        # Without a size a number of another dialect may have any digits: no whole numbers.
+        ("snowflake", "NUMBER", "any"),
+        ("snowflake", "NUMBER(9,2)", "decimal(9,2)"),
+        ("snowflake", "INT", "decimal(38,0)"),
+        ("postgres", "numeric", "any"),
+        ("postgres", "numeric(9,2)", "decimal(9,2)"),
+        ("bigquery", "NUMERIC", "any"),
+        ("spark", "decimal", "decimal(10,0)"),
+        ("bigquery", "DATETIME", "timestamp_ntz"),
+        ("bigquery", "TIMESTAMP", "timestamp"),
+        ("trino", "timestamp(6)", "timestamp_ntz"),
+        ("trino", "timestamp(6) with time zone", "timestamp"),
+        ("snowflake", "TIMESTAMP_TZ", "timestamp"),
+        ("sqlserver", "datetime2", "timestamp_ntz"),
+        ("sqlserver", "float", "any"),
+        ("duckdb", "FLOAT", "float"),
+        ("what", "INT", "any"),
+        # No column of ours.
+        ("snowflake", "TIME", None),
+        ("duckdb", "TIME", None),
+        ("postgres", "time without time zone", None),
+        ("postgres", "money", None),
+        ("postgres", "character", None),
+        ("postgres", "bit", None),
+        ("postgres", "USER-DEFINED", None),
+        ("postgres", '"char"', None),
+        ("duckdb", "BIT", None),
+        ("duckdb", "FLOAT[3]", None),
+        ("duckdb", "HUGEINT", None),
+        ("sqlserver", "tinyint", None),
+        ("mysql", "int unsigned", None),
+    ],
+)
+@pytest.mark.parametrize("is_catalog", [True, False])
+def test_types_are_those_of_the_adapter(
+    tmp_path: Path, adapter: str, text: str, kind: str | None, is_catalog: bool
+) -> None:
+    said = {"id": {"data_type": "int"}, "x": {"data_type": text}}
+    path = project(tmp_path, "select id from raw.orders", {} if is_catalog else said, adapter=adapter)
+    if is_catalog:
+        catalog(tmp_path, {"id": "int", "x": text})
+    (found,) = (one for one in read_dbt_manifest(path).declarations if one.name == "orders")
+    types = {column.name: str(column.type) for column in found.columns}
+    assert types.get("x") == kind
+    assert (kind is None) == ("x" in {column.name for column in found.unread})
+
+
+def test_whether_a_number_is_whole_is_not_taken_from_a_type_without_a_size(tmp_path: Path) -> None:
+    """A row with 3.50 may be in the table: that none of 3 or less, and of 4 or more, is shown proves nothing."""
+    path = project(tmp_path, "select id, v from raw.orders where v <= 3", adapter="snowflake")
+    data = json.loads(path.read_text())
+    model = data["nodes"]["model.p.m"]
+    data["nodes"]["model.p.n"] = {
+        **model,
+        "name": "n",
+        "compiled_code": "select id, v from raw.orders where v > 3.9",
+    }
+    other = {**data["sources"][ORDERS], "name": "s", "identifier": "s"}
+    data["sources"]["source.p.raw.s"] = other
+    sql = "select s.id, a.v, s.x from raw.orders a join raw.s s on a.id = s.id"
+    data["nodes"]["model.p.j"] = {**model, "name": "j", "compiled_code": sql}
+    for i, one in enumerate((ORDERS, "source.p.raw.s")):
+        data["nodes"] |= {f"t{i}{n}": data_test(n, one, "id") for n in ("unique", "not_null")}
+        data["nodes"][f"v{i}"] = data_test("not_null", one, "vx"[i])
+    path.write_text(json.dumps(data))
+    columns = [{n: {"name": n, "type": "NUMBER"} for n in names} for names in (("id", "v"), ("id", "x"))]
+    sources = dict(zip((ORDERS, "source.p.raw.s"), [{"columns": one} for one in columns], strict=True))
+    (tmp_path / "catalog.json").write_text(json.dumps({"nodes": {}, "sources": sources}))
+    number = pa.decimal128(9, 2)
+    stored = {"m": [(1, 3)], "n": [(2, 4)], "j": []}
+    for name, rows in stored.items():
+        names = ["id", "v", "x"] if name == "j" else ["id", "v"]
+        columns_of = [pa.array([Decimal(row[i]) for row in rows], number) for i in range(len(names))]
+        pq.write_table(pa.table(columns_of, names), tmp_path / f"{name}.parquet")
+    views = "".join(f'[views.{name}]\npath = "{name}.parquet"\n' for name in stored)
+    (tmp_path / "w.toml").write_text(f'dbt_manifest = "manifest.json"\n{views}[update]\neffective = true\n')
+    with selfmaint.load(tmp_path / "w.toml", engine="duckdb") as warehouse:
+        update = selfmaint.Update.from_frames(
+            warehouse,
+            {"s": pa.table({n: pa.array([Decimal(v)], number) for n, v in {"id": 7, "x": 1}.items()})},
+        )
+        assert not warehouse.check(update)["j"]
+
+
+def test_tables_of_one_name_in_two_databases_are_two(tmp_path: Path) -> None:
+    path = project(tmp_path, "select x.id from db.raw.orders x left anti join d2.raw.orders y on x.id = y.id")
+    data = json.loads(path.read_text())
+    columns = {"id": {"name": "id", "data_type": "int"}}
+    data["sources"][ORDERS]["columns"] = columns
+    data["sources"]["source.p.d2.o"] = {**data["sources"][ORDERS], "database": "d2"}
+    path.write_text(json.dumps(data))
+    assert [one.name for one in read_dbt_manifest(path).declarations][:2] == [
+        "db.raw.orders",
+        "d2.raw.orders",
+    ]
+
+
+@pytest.mark.parametrize("unstored", [(), ("n",)])
+def test_a_reference_to_a_model_that_is_not_stored_is_none(tmp_path: Path, unstored: tuple[str, ...]) -> None:
+    other = {"resource_type": "model", "name": "n", "schema": "mart", "database": "db", "columns": {}}
+    other |= {
+        "compiled_code": "select id from raw.orders",
+        "config": {"materialized": "table" if unstored else "view"},
+    }
+    test = data_test("relationships", "model.p.m", "id", target="model.p.n", field="id")
+    source = data_test("relationships", ORDERS, "id", target="model.p.n", field="id")
+    path = project(tmp_path, columns={"id": {}, "day": {}}, **{"model.p.n": other, "t": test, "s": source})
+    assert [view.name for view in catalog_of_dbt(path, Given(unstored=unstored)).views] == ["m"]
+
+
+@pytest.mark.parametrize("together", [5, "id", {"a": 1}, None, [], [1]])
+def test_columns_together_that_are_no_list_are_no_key(tmp_path: Path, together: Any) -> None:
+    test = data_test("unique_combination_of_columns", ORDERS, "id")
+    test["test_metadata"]["kwargs"] = {"combination_of_columns": together}
+    path = project(tmp_path, columns={"id": {}, "day": {}}, t=test)
+    assert declared(path) == ".decl orders(id, day)."
+
+
+def test_a_test_of_another_package_promises_nothing(tmp_path: Path) -> None:
+    for package, promised in (("mine", ""), ("dbt", " unique(id)"), (None, " unique(id)")):
+        test = data_test("unique", ORDERS, "id")
+        test["test_metadata"]["namespace"] = package
+        assert (
+            declared(project(tmp_path, columns={"id": {}, "day": {}}, t=test))
+            == f".decl orders(id, day){promised}."
+        )
+
+
+def test_why_files_do_not_tell_columns_is_said(tmp_path: Path) -> None:
+    (tmp_path / "orders.parquet").write_text("no Parquet")
+    for name in ("orders.parquet", "nowhere.parquet"):
+        with pytest.raises(InputError) as refused:
+            read_dbt_manifest(project(tmp_path), Given({"orders": str(tmp_path / name)}))
+        assert name in str(refused.value.diagnostics[0].note)
+
+
+def test_columns_that_differ_in_case_alone_are_refused(tmp_path: Path) -> None:
+    path = project(tmp_path)
+    catalog(tmp_path, {"Id": "int", "id": "int", "day": "date"})
+    with pytest.raises(InputError, match="`Id` and `id`") as refused:
+        read_dbt_manifest(path)
+    assert refused.value.diagnostics[0].code is Code.MANIFEST
+
+
+def test_a_model_in_python_is_a_table_like_others(tmp_path: Path) -> None:
+    made = {"resource_type": "model", "name": "p", "schema": "mart", "database": "db", "language": "python"}
+    made |= {"compiled_code": "def model(dbt, session): ...", "config": {"materialized": "table"}}
+    made |= {"columns": {"id": {"name": "id", "data_type": "int"}}}
+    path = project(tmp_path, "select id from mart.p", {"id": {}}, **{"model.p.p": made})
+    found = catalog_of_dbt(path)
+    assert [view.name for view in found.views] == ["m"]
+    assert {"orders", "p"} >= found.relations.keys() >= {"p"}
