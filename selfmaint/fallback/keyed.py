@@ -12,20 +12,16 @@ see `datalog/sql/affected/choice.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 
 from datalog.model import ANY, Predicate, Version
 from datalog.sql.affected import Keyed, Step
 from selfmaint.engine.protocol import D
-from selfmaint.fallback.fewest_rows import number_of_keys
 from selfmaint.fallback.keyed_rows import KeyedDelta, KeyedRows, NotKnownError
 from selfmaint.fallback.recompute import Recomputing
 from selfmaint.fallback.states import moved
 from selfmaint.maintain import Delta, difference
 from selfmaint.warehouse.catalog import View
-
-_LARGE = 100_000
-"""Of fewer rows it does not matter how they are read."""
 
 
 def follow(
@@ -51,7 +47,7 @@ def follow(
     keys = affected_keys(reader, how, names)
     if not engine.count(keys):
         return unchanged(reader, view, names)
-    needed = needed_rows(reader, how, keys, whole=_most_of(reader, how, keys, stored))
+    needed = needed_rows(reader, how, keys)
     new, old = (
         engine.keep(engine.bags.matching(rows, how.key, keys))
         for rows in (recomputing.evaluated(view, needed), stored)
@@ -65,16 +61,6 @@ def follow(
             relation = reader.known.catalog.relations[doubtful[0]]
             raise moved(relation, why, "without a key its rows may have twins")
     return by_keys(reader, view, how, keys, difference(engine, view, new, old))
-
-
-def _most_of(reader: KeyedRows[D], how: Keyed, keys: D, stored: D) -> frozenset[str]:
-    """The large relations of which the keys, as far as the stored ones tell, lead to more than every other row."""
-    roots = {step.relation for step in how.steps if step.sources[0][0] is None}
-    large = {name for name in roots if reader.readable[name].source.row_count(name) >= _LARGE}
-    engine = reader.known.engine
-    if not large or 2 * engine.count(keys) <= number_of_keys(reader.known.engine, stored, how.key):
-        return frozenset()
-    return frozenset(large)
 
 
 def _doubtful(reader: KeyedRows[D], how: Keyed) -> list[str]:
@@ -147,20 +133,12 @@ def _key_of(reader: KeyedRows[D], step: Step, rows: D, names: tuple[str, ...]) -
     return reader.shown(step.relation, rows, step.columns[0], step.period, names)
 
 
-def needed_rows(
-    reader: KeyedRows[D], how: Keyed, keys: D, *, before: bool = False, whole: Collection[str] = ()
-) -> dict[str, D]:
-    """The rows after the update, or before it, that the view's rows of some keys depend on, by relation.
-
-    Relations of which the key leads to most rows may be read `whole`: by keys that takes longer.
-    """
+def needed_rows(reader: KeyedRows[D], how: Keyed, keys: D, *, before: bool = False) -> dict[str, D]:
+    """The rows after the update, or before it, that the view's rows of some keys depend on, by relation."""
     read = reader.rows_before if before else reader.rows
     found: dict[int, D] = {}
     relation_of = {step.scan: step.relation for step in how.steps}
     for step in how.steps:
-        if step.relation in whole and step.sources[0][0] is None:
-            found[step.scan] = reader.whole(step.relation)
-            continue
         columns = reader.known.catalog.relations[step.relation].columns
         to = [columns[i] for i in step.columns]
         parts = [
