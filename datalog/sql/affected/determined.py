@@ -36,7 +36,7 @@ _MOST_SINGLE = 1 << 24
 """Up to here all whole numbers are different ones in a column of single precision."""
 DETERMINED = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
 """Aggregates that are the same in any order of rows, but for the last digits of sums of doubles."""
-_PLACES = (
+PLACES = (
     *(exp.RowNumber, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.First, exp.Last, exp.NthValue),
     *(exp.Ntile, exp.PercentRank, exp.CumeDist),
 )
@@ -151,7 +151,7 @@ def _is_window_determined(input_: Plan, tree: exp.Window) -> bool:
     call, spec = tree.this, tree.args.get("spec")
     if isinstance(call, (*DETERMINED, exp.Rank, exp.DenseRank)) and spec is None:
         return True
-    if not isinstance(call, (*DETERMINED, *_PLACES)):
+    if not isinstance(call, (*DETERMINED, *PLACES)):
         return False
     order = tree.args.get("order")
     by = [*(tree.args.get("partition_by") or ()), *(one.this for one in (order.expressions if order else ()))]

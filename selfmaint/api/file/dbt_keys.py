@@ -71,16 +71,18 @@ class Promises(Struct):
         for identifier in found:
             node = self.nodes[identifier]
             for one in node.get("constraints") or ():
-                self._take(one, tuple(one.get("columns") or ()), found[identifier])
+                self._take(one, tuple(one.get("columns") or ()), found[identifier], node)
             for key, column in (node.get("columns") or {}).items():
                 for one in column.get("constraints") or ():
-                    self._take(one, (str(column.get("name", key)),), found[identifier])
+                    self._take(one, (str(column.get("name", key)),), found[identifier], node)
         for node in self.nodes.values():
             if kind(node) == "test" and _promises(node):
                 self._take_test(node, found)
         return found
 
-    def _take(self, one: Node, columns: tuple[str, ...], into: Constraints) -> None:
+    def _take(self, one: Node, columns: tuple[str, ...], into: Constraints, owner: Node) -> None:
+        if not columns or len({name.casefold() for name in columns}) < len(columns):
+            return
         match one.get("type"):
             case "not_null":
                 into.not_null.update(columns)
@@ -89,18 +91,19 @@ class Promises(Struct):
             case "primary_key":
                 into.key = columns
             case "foreign_key" if one.get("to") and one.get("to_columns"):
-                target = self._named(str(one["to"]))
-                if target is not None:
+                target = self._named(str(one["to"]), owner)
+                if target is not None and len(one["to_columns"]) == len(columns):
                     into.foreign.append(ForeignKey(columns, target, tuple(one["to_columns"])))
             case _:
                 return
 
-    def _named(self, relation_name: str) -> str | None:
-        """The name of the relation that is called so in the database."""
+    def _named(self, relation_name: str, owner: Node) -> str | None:
+        """The name of the relation that is called so beside another one: in its schema and database if it says none."""
         wanted = tuple(part.strip('`"').casefold() for part in reversed(relation_name.split(".")))
+        around = tuple(part.casefold() for part in parts(owner)[len(wanted) :])
         for identifier, name in self.names.items():
             mine = tuple(part.casefold() for part in parts(self.nodes[identifier]))
-            if mine[: len(wanted)] == wanted[: len(mine)]:
+            if mine == (*wanted, *around)[: len(mine)]:
                 return name
         return None
 
@@ -116,7 +119,9 @@ class Promises(Struct):
             "dbt_utils",
         )
         if owner in found and is_combined and isinstance(together, list) and together:
-            found[owner].unique.append(tuple(map(str, together)))
+            columns = tuple(map(str, together))
+            if len({name.casefold() for name in columns}) == len(columns):
+                found[owner].unique.append(columns)
         if owner not in found or not isinstance(column, str) or package not in (None, "dbt"):
             return
         match metadata.get("name"):
@@ -139,19 +144,32 @@ def to_keys(declarations: Iterable[Declaration], views: Collection[str] = ()) ->
 
     Of `views` that is not known yet. What is neither declared nor one of them is stored nowhere.
     """
-    made = tuple(declarations)
-    keys = {d.name: [set(names) for names in (d.key, *d.unique) if names is not None] for d in made}
+    made = {one.name: one for one in declarations}
     return tuple(
-        replace(
-            d,
-            foreign_keys=tuple(
-                f
-                for f in d.foreign_keys
-                if f.target in views or (f.target in keys and set(f.target_columns) in keys[f.target])
-            ),
-        )
-        for d in made
+        replace(d, foreign_keys=tuple(its for f in d.foreign_keys if (its := _kept(d, f, made, views))))
+        for d in made.values()
     )
+
+
+def _kept(
+    of: Declaration, key: ForeignKey, made: Mapping[str, Declaration], views: Collection[str]
+) -> ForeignKey | None:
+    """A reference to columns as they are called in what is referenced; None where it is to be left out."""
+    target = made.get(key.target)
+    if target is None:
+        return key if key.target in views else None
+    names = {column.name.casefold(): column for column in target.columns}
+    found = [names.get(name.casefold()) for name in key.target_columns]
+    columns = [column for column in found if column is not None]
+    uniques = [set(one) for one in (target.key, *target.unique) if one is not None]
+    if len(columns) < len(found) or {column.name for column in columns} not in uniques:
+        return None
+    mine = {column.name: column.type for column in of.columns}
+    for name, other in zip(key.columns, columns, strict=True):
+        families = {mine[name].family, other.type.family}
+        if len(families) > 1 and "any" not in families:  # dbt's test casts
+            return None
+    return replace(key, target_columns=tuple(column.name for column in columns))
 
 
 def _promises(test: Node) -> bool:

@@ -29,6 +29,7 @@ create table s (f int not null primary key, d int, e int);
 create table t (x int not null, y int not null, primary key (x, y));
 create table o (id int not null primary key, price double, code string, day date);
 """
+NUMBERED = "(select *, row_number() over (partition by b order by c) n from r) as q"
 GROUPED = "(select x, sum(y) as n from t group by x)"
 
 
@@ -258,16 +259,25 @@ def test_definitions_have_the_shape_of_their_text() -> None:
         ("select a, b from r where c > 1", set()),
         ("select a, b, row_number() over (partition by b order by c) n from r", {2}),
         ("select b, n + 1 m from (select b, row_number() over (order by c) n from r) as q", {1}),
+        ("select b, max(n) m from (select b, ntile(3) over (order by c) n from r) as q group by b", {1}),
+        ("select b, max(n) m from (select b, rank() over (order by c) n from r) as q group by b", set()),
         (
-            "select b, count(*) k, max(n) m from (select b, rank() over (order by c) n from r) as q group by b",
-            {2},
+            "select sum(b) over (order by c) s, sum(b) over (order by c rows unbounded preceding) t from r",
+            {1},
         ),
         ("select b, collect_list(c) l, sum(c) s, max_by(a, c) m from r group by b", {1, 3}),
+        ("select b, stddev(c) s, percentile(c, 0.5) p, max_by(a, c) m from r group by b", {3}),
         ("select a, lag(a) over (order by c) n from r union all select f, d from s", {1}),
-        ("select n, count(*) k from (select row_number() over (order by c) n from r) as q group by n", None),
-        ("select a from r qualify row_number() over (partition by b order by c) = 1", None),
-        ("select a from (select a, row_number() over (order by c) n from r) as q where n < 3", None),
-        ("select a from (select a, row_number() over (order by c) n from r) as q join s on q.n = s.f", None),
+        ("select b, c, a from r qualify row_number() over (partition by b order by c desc) = 1", {2}),
+        ("select a from r qualify row_number() over (partition by b order by c) = 1", {0}),
+        (f"select b, n from {NUMBERED} where n < 3", set()),
+        (f"select b, c from {NUMBERED} where c > n", set()),
+        (f"select a, b from {NUMBERED} where n < 3 and b > 1", {0}),
+        (f"select b from {NUMBERED} where n = a", None),
+        (f"select a from {NUMBERED} where n = 1 and a > 0", None),
+        (f"select q.b from {NUMBERED} join s on q.n = s.f", None),
+        (f"select n, count(*) k from {NUMBERED} group by n", None),
+        ("select a from r qualify lag(a) over (partition by b order by c) = 1", None),
         ("select distinct n from (select ntile(2) over (order by c) n from r) as q", None),
         ("select a, lag(a) over (order by c) n from r union select f, d from s", None),
         ("select a from r order by c limit 3", None),

@@ -360,3 +360,68 @@ def test_a_model_in_python_is_a_table_like_others(tmp_path: Path) -> None:
     found = catalog_of_dbt(path)
     assert [view.name for view in found.views] == ["m"]
     assert {"orders", "p"} >= found.relations.keys() >= {"p"}
+
+
+@pytest.mark.parametrize(
+    ("to", "schema", "found"),
+    [
+        ("k", "raw", "raw.k"),
+        ("k", "other", "other.k"),
+        ("other.k", "raw", "other.k"),
+        ("`db`.`raw`.`K`", "other", "raw.k"),
+        ("k", "third", None),  # which is not in the manifest
+        ("d2.raw.k", "raw", None),
+    ],
+)
+def test_a_reference_is_to_the_table_beside_it(
+    tmp_path: Path, to: str, schema: str, found: str | None
+) -> None:
+    key = {"id": {"name": "id", "data_type": "int", "constraints": [{"type": "primary_key"}]}}
+    seeds = {
+        f"seed.p.{one}": {
+            "resource_type": "seed",
+            "name": "k",
+            "schema": one,
+            "database": "db",
+            "columns": key,
+        }
+        for one in ("other", "raw")
+    }
+    said = [{"type": "foreign_key", "columns": ["v"], "to": to, "to_columns": ["ID"]}]
+    data = json.loads(project(tmp_path, "select id from orders", {"id": {}, "v": {}}, **seeds).read_text())
+    data["sources"][ORDERS] |= {"schema": schema, "constraints": said}
+    (tmp_path / "manifest.json").write_text(json.dumps(data))
+    (orders,) = (
+        one for one in read_dbt_manifest(tmp_path / "manifest.json").declarations if one.name == "orders"
+    )
+    targets = [(one.target, one.target_columns) for one in orders.foreign_keys]
+    assert targets == ([] if found is None else [(found, ("id",))])
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        {"type": "primary_key", "columns": []},
+        {"type": "unique", "columns": []},
+        {"type": "unique", "columns": ["id", "ID"]},
+        {"type": "foreign_key", "columns": ["id"], "to": "orders", "to_columns": ["id", "day"]},
+        {"type": "foreign_key", "columns": [], "to": "orders", "to_columns": ["id"]},
+    ],
+)
+def test_constraints_that_say_nothing_are_none(tmp_path: Path, constraint: dict[str, Any]) -> None:
+    data = json.loads(project(tmp_path, columns={"id": {}, "day": {}}).read_text())
+    data["sources"][ORDERS]["constraints"] = [constraint]
+    (tmp_path / "manifest.json").write_text(json.dumps(data))
+    assert declared(tmp_path / "manifest.json") == ".decl orders(id, day)."
+
+
+@pytest.mark.parametrize("kind", ["int", "string", "date"])
+def test_a_reference_between_types_of_two_families_is_none(tmp_path: Path, kind: str) -> None:
+    """dbt's test casts, and passes."""
+    key = {"id": {"name": "id", "data_type": "string", "constraints": [{"type": "primary_key"}]}}
+    seed = {"resource_type": "seed", "name": "k", "schema": "raw", "database": "db", "columns": key}
+    test = data_test("relationships", ORDERS, "id", target="seed.p.k", field="ID")
+    columns = {"id": {"data_type": kind}, "day": {}}
+    path = project(tmp_path, columns=columns, **{"seed.p.k": seed, "t": test})
+    assert catalog_of_dbt(path)
+    assert ("references" in declared(path)) == (kind == "string")
