@@ -62,7 +62,6 @@ def main() -> int:
         record |= {
             f"{what}_cpu_s": round(statistics.median(one.cpu_s for one in times), 2),
             f"{what}_s": round(statistics.median(one.clock_s for one in times), 2),
-            f"{what}_mb": max(one.peak_mb for one in times),
         }
     print(json.dumps(record))
     given.json.write_text(json.dumps(record), encoding="utf-8")
