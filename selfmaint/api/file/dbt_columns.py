@@ -31,6 +31,7 @@ from selfmaint.api.file.toml_tables import read_text
 from selfmaint.errors import Code, InputError, input_error
 
 if TYPE_CHECKING:
+    from selfmaint.api.file.dbt_keys import Shown
     from selfmaint.duckdb.engine import DuckEngine
 
 _CATALOG = "catalog.json"
@@ -46,10 +47,12 @@ class KnownColumns(Struct, dict=True):
     Attributes:
         catalog: by unique id what dbt's catalog has.
         places: by base relation the file or folder that it is stored in.
+        staging: what is found out of the models that are unfolded, once: see `dbt_keys.py`.
     """
 
     catalog: Mapping[str, Any]
     places: Mapping[str, str]
+    staging: Mapping[str, Shown] | None = None
 
     @cached_property
     def stored(self) -> Mapping[str, tuple[Column, ...] | str]:

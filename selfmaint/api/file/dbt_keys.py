@@ -1,6 +1,11 @@
 """What the tests and constraints of a dbt project promise of its relations: keys, foreign keys, columns without null.
 
 A test with a `where`, or one that only warns, promises nothing and is passed over.
+
+    stg_orders: SELECT id AS order_id, customer FROM raw.orders      tested: order_id, which is a key of the source
+
+Projects test their staging models. What is tested of a model that shows each row of one table, and no others, is so of
+that table: a column that it shows has the same values there, each as often.
 """
 
 from __future__ import annotations
@@ -10,7 +15,7 @@ from collections.abc import Collection, Iterable, Mapping
 from msgspec import Struct, field
 
 from datalog.copies import replace
-from datalog.model import Declaration, ForeignKey
+from datalog.model import Atom, Declaration, ForeignKey, Semantics, Variable, ViewDefinition
 from selfmaint.api.file.dbt_nodes import Node, config, kind, parts
 
 
@@ -49,6 +54,73 @@ class Constraints(Struct):
             unique=(*to.unique, *(u for u in unique if u != key)),
             foreign_keys=(*to.foreign_keys, *foreign),
         )
+
+
+class Shown(Struct, frozen=True):
+    """That a model has the rows of a relation, each once.
+
+    Attributes:
+        of: the relation's unique id.
+        columns: by the model's column in lower case the relation's, of those that it shows as they are.
+    """
+
+    of: str
+    columns: Mapping[str, str]
+
+    def below(self, names: Iterable[str]) -> tuple[str, ...] | None:
+        """The relation's columns of some of the model's; None if it does not show all of them so."""
+        found = [self.columns.get(name.casefold()) for name in names]
+        return tuple(one for one in found if one is not None) if None not in found else None
+
+
+def shown(
+    definition: ViewDefinition, identifiers: Mapping[str, str], tables: Mapping[str, Declaration]
+) -> Shown | None:
+    """What a model shows of a base relation; None if it is another query. `identifiers` are the relations'."""
+    if len(definition.blocks) != 1 or definition.semantics is not Semantics.BAG:
+        return None
+    (one,) = definition.blocks
+    match one.core.body:
+        case (Atom(predicate, terms),) if predicate.name in tables and predicate.name in identifiers:
+            pass
+        case _:
+            return None
+    is_whole = len(set(terms)) == len(terms) and all(isinstance(term, Variable) for term in terms)
+    if not is_whole or one.filters or one.having or one.groups is not None:
+        return None
+    names = dict(zip(terms, tables[predicate.name].column_names, strict=True))
+    columns = {
+        name.casefold(): names[output]
+        for name, output in zip(definition.columns, one.outputs, strict=True)
+        if isinstance(output, Variable)
+    }
+    return Shown(identifiers[predicate.name], columns)
+
+
+def carry_down(
+    found: Mapping[str, Constraints], models: Mapping[str, Shown], names: Mapping[str, str]
+) -> None:
+    """Adds what is said of models to the relations whose rows they show, and leads references to these."""
+    for model, its in models.items():
+        mine, base = found[model], found[its.of]
+        base.not_null.update(one for name in mine.not_null for one in its.below([name]) or ())
+        base.unique += [columns for given in mine.unique if (columns := its.below(given)) is not None]
+        base.foreign += [
+            replace(key, columns=columns)
+            for key in mine.foreign
+            if (columns := its.below(key.columns)) is not None
+        ]
+    by_name = {names[model]: its for model, its in models.items()}
+    for one in {id(one): one for one in found.values()}.values():
+        one.foreign = [led for key in one.foreign if (led := _led(key, by_name, names)) is not None]
+
+
+def _led(key: ForeignKey, models: Mapping[str, Shown], names: Mapping[str, str]) -> ForeignKey | None:
+    its = models.get(key.target)
+    if its is None:
+        return key
+    columns = its.below(key.target_columns)
+    return None if columns is None else replace(key, target=names[its.of], target_columns=columns)
 
 
 class Promises(Struct):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -29,7 +30,7 @@ from datalog.sql.views import SqlText, SqlViews, read_sql
 from datalog.sql.views.written_out.as_written import in_backticks
 from datalog.sql.views.written_out.asserted import without_assertions
 from selfmaint.api.file.dbt_columns import KnownColumns, said_of_unknown
-from selfmaint.api.file.dbt_keys import Promises, to_keys
+from selfmaint.api.file.dbt_keys import Promises, Shown, carry_down, shown, to_keys
 from selfmaint.api.file.dbt_nodes import Node, is_model, kind, materialized, parts, wrong_parts
 from selfmaint.api.file.dbt_remarks import SPARK, more_than_sql, remarks
 from selfmaint.api.file.programs import TextsAt, catalog_of_sql, digest_of, texts_at
@@ -194,6 +195,7 @@ class _Project(Struct, dict=True):
         models = [i for i in self.names if is_model(self.nodes[i])]
         bases = [i for i in self.names if i not in models]
         columns = self._columns(bases, models)
+        carry_down(constraints, self._staging(bases, columns), self.names)
         kept = [self.names[i] for i in models if self._is_stored(i)]
         declared = to_keys(
             [constraints[i].applied(Declaration(self.names[i], columns[i])) for i in bases], kept
@@ -214,6 +216,22 @@ class _Project(Struct, dict=True):
                 by_name[d.name].applied(d) if d.name in by_name else d for d in found.declarations
             ),
         )
+
+    def _staging(
+        self, bases: Iterable[str], columns: Mapping[str, tuple[Column, ...]]
+    ) -> Mapping[str, Shown]:
+        """The unfolded models that show each row of a base relation; the same at every moment."""
+        if self.known.staging is None:
+            tables = {self.names[i]: Declaration(self.names[i], columns[i]) for i in bases}
+            models = {self.names[i]: i for i in self.names if self._is_unfolded(i)}
+            identifiers = {self.names[i]: i for i in bases}
+            with suppress(ProgramError):  # which is said where all of it is read
+                definitions = read_sql(self.unfolded(), tables.values()).views if models else ()
+                found = {
+                    models[d.name]: shown(d, identifiers, tables) for d in definitions if d.name in models
+                }
+                self.known.staging = {model: its for model, its in found.items() if its is not None}
+        return self.known.staging or {}
 
     @property
     def adapter(self) -> str:
