@@ -94,6 +94,8 @@ def shown(
         for name, output in zip(definition.columns, one.outputs, strict=True)
         if isinstance(output, Variable)
     }
+    if len({name.casefold() for name in definition.columns}) < len(definition.columns):
+        return None
     return Shown(identifiers[predicate.name], columns)
 
 

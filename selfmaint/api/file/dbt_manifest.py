@@ -220,10 +220,14 @@ class _Project(Struct, dict=True):
     def _staging(
         self, bases: Iterable[str], columns: Mapping[str, tuple[Column, ...]]
     ) -> Mapping[str, Shown]:
-        """The unfolded models that show each row of a base relation; the same at every moment."""
+        """The models that show each row of a base relation, in the database, too; the same at every moment.
+
+        Not those in `dbt_unstored`: an incremental model may have fewer rows there than its query.
+        """
         if self.known.staging is None:
             tables = {self.names[i]: Declaration(self.names[i], columns[i]) for i in bases}
-            models = {self.names[i]: i for i in self.names if self._is_unfolded(i)}
+            here = [i for i in self.names if is_model(self.nodes[i])]
+            models = {self.names[i]: i for i in here if materialized(self.nodes[i]) in _UNFOLDED}
             identifiers = {self.names[i]: i for i in bases}
             with suppress(ProgramError):  # which is said where all of it is read
                 definitions = read_sql(self.unfolded(), tables.values()).views if models else ()

@@ -425,3 +425,97 @@ def test_a_reference_between_types_of_two_families_is_none(tmp_path: Path, kind:
     path = project(tmp_path, columns=columns, **{"seed.p.k": seed, "t": test})
     assert catalog_of_dbt(path)
     assert ("references" in declared(path)) == (kind == "string")
+
+
+SHOWN = [
+    "select id as o_id, day from raw.orders",
+    "with source as (select * from raw.orders), renamed as (select id as o_id, day from source) select * from renamed",
+    "select id as o_id, date_trunc('month', day) as day, 1 as one from raw.orders order by day",
+    "select upper(day) as day, id as O_ID, id as again from raw.orders where true",
+]
+"""Staging models that have each row of the source."""
+NOT_SHOWN = [
+    "select distinct id as o_id, day from raw.orders",
+    "select id as o_id, day from raw.orders where day > date '2026-01-01'",
+    "select id as o_id, day from raw.orders where id is not null",
+    "select id as o_id, day from raw.orders limit 10",
+    "select id as o_id, max(day) as day from raw.orders group by id",
+    "select id as o_id, day from raw.orders group by id, day",
+    "select id as o_id, day from raw.orders having count(*) > 0",
+    "select id as o_id, day from raw.orders qualify row_number() over (partition by id order by day) = 1",
+    "select id as o_id, day from (select *, row_number() over (partition by id order by day) as n from raw.orders) "
+    "where n = 1",
+    "select a.id as o_id, a.day from raw.orders a join raw.k on a.id = k.id",
+    "select a.id as o_id, a.day from raw.orders a left semi join raw.k on a.id = k.id",
+    "select a.id as o_id, a.day from raw.orders a where exists (select 1 from raw.k where a.id = k.id)",
+    "select id as o_id, day from raw.orders except all select id, day from raw.orders where id = 5",
+    "select id as o_id, day from raw.orders union select id, day from raw.orders",
+    "select cast(id as string) as o_id, day from raw.orders",
+    "select cast(id as bigint) as o_id, day from raw.orders",
+    "select id + 1 as o_id, day from raw.orders",
+    "select coalesce(id, 0) as o_id, day from raw.orders",
+    "select 1 as o_id, day from raw.orders",
+    "select day as o_id, id as day from raw.orders where id = id",
+    "select id as o_id, day from raw.orders tablesample (10 percent)",
+    "select id as o_id, day from raw.orders where rand() < 0.5",
+    "select id as o_id, day from raw.orders where 1 = 2",
+    "select id as o_id, day from raw.orders version as of 3",
+    "select id as o_id, explode(array(day)) as day from raw.orders",
+    "select id as o_id, day from raw.orders cross join (values (1), (2))",
+    "select try_cast(id as tinyint) as o_id, day from raw.orders",
+]
+"""Others, and those that show the key otherwise."""
+
+
+def staged(folder: Path, sql: str, tests: Mapping[str, Any], **more: Any) -> Path:
+    """A project whose model reads a staging model over the source."""
+    model = {"resource_type": "model", "name": "s", "schema": "mart", "database": "db", "columns": {}}
+    model |= {"compiled_code": sql, "config": {"materialized": "view"}} | more
+    key = {"id": {"name": "id", "data_type": "int", "constraints": [{"type": "primary_key"}]}}
+    seed = {"resource_type": "seed", "name": "k", "schema": "raw", "database": "db", "columns": key}
+    columns = {"id": {"data_type": "int"}, "day": {"data_type": "date"}}
+    return project(
+        folder, "select * from mart.s", columns, **{"model.p.s": model, "seed.p.k": seed, **tests}
+    )
+
+
+def key_tests(of: str = "model.p.s") -> dict[str, Any]:
+    return {name: data_test(name, of, "o_id") for name in ("unique", "not_null")}
+
+
+@pytest.mark.parametrize("sql", SHOWN)
+def test_what_is_tested_of_a_staging_model_is_so_of_what_it_shows(tmp_path: Path, sql: str) -> None:
+    path = staged(tmp_path, sql, key_tests())
+    assert declared(path) == ".decl orders(id: int not null, day: date) key(id)."
+    assert catalog_of_dbt(path)
+    only = {"unique": data_test("unique", "model.p.s", "o_id")}
+    assert declared(staged(tmp_path, sql, only)).endswith(") unique(id).")
+
+
+@pytest.mark.parametrize("sql", NOT_SHOWN)
+def test_what_is_tested_of_other_queries_is_not_so_of_what_they_read(tmp_path: Path, sql: str) -> None:
+    plain = declared(staged(tmp_path, SHOWN[0], {}))
+    try:
+        found = declared(staged(tmp_path, sql, key_tests()))
+    except ProgramError:
+        return  # a query that is not read promises nothing
+    assert found == plain
+
+
+@pytest.mark.parametrize("kind", ["incremental", "table"])
+def test_tests_of_a_model_that_dbt_stores_are_not_so_of_what_it_reads(tmp_path: Path, kind: str) -> None:
+    """An incremental model that is merged by its key has one row where its source has many."""
+    path = staged(tmp_path, SHOWN[0], key_tests(), config={"materialized": kind, "unique_key": "o_id"})
+    for given in (Given(), Given(unstored=("s",))):
+        assert "key(" not in declared(path, given)
+        assert "unique(" not in declared(path, given)
+
+
+def test_references_between_staging_models_are_between_what_they_show(tmp_path: Path) -> None:
+    other = {"resource_type": "model", "name": "k2", "schema": "mart", "database": "db", "columns": {}}
+    other |= {"compiled_code": "select id as k_id from raw.k", "config": {"materialized": "view"}}
+    tests = {"r": data_test("relationships", "model.p.s", "o_id", target="model.p.k2", field="k_id")}
+    assert "references k(id)" in declared(staged(tmp_path, SHOWN[0], {"model.p.k2": other, **tests}))
+    other["compiled_code"] = "select id as k_id from raw.k where id > 5"
+    assert "references" not in declared(staged(tmp_path, SHOWN[0], {"model.p.k2": other, **tests}))
+    assert "references" not in declared(staged(tmp_path, NOT_SHOWN[1], {"model.p.k2": other, **tests}))
