@@ -47,7 +47,7 @@ class KnownColumns(Struct, dict=True):
     Attributes:
         catalog: by unique id what dbt's catalog has.
         places: by base relation the file or folder that it is stored in.
-        staging: what is found out of the models that are unfolded, once: see `dbt_keys.py`.
+        staging: by model what it shows of a base relation, once it is found out: see `dbt_keys.py`.
     """
 
     catalog: Mapping[str, Any]

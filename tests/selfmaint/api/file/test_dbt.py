@@ -443,8 +443,7 @@ NOT_SHOWN = [
     "select id as o_id, day from raw.orders group by id, day",
     "select id as o_id, day from raw.orders having count(*) > 0",
     "select id as o_id, day from raw.orders qualify row_number() over (partition by id order by day) = 1",
-    "select id as o_id, day from (select *, row_number() over (partition by id order by day) as n from raw.orders) "
-    "where n = 1",
+    "select id as o_id, day from (select *, row_number() over (order by id) as n from raw.orders) where n = 1",
     "select a.id as o_id, a.day from raw.orders a join raw.k on a.id = k.id",
     "select a.id as o_id, a.day from raw.orders a left semi join raw.k on a.id = k.id",
     "select a.id as o_id, a.day from raw.orders a where exists (select 1 from raw.k where a.id = k.id)",
@@ -474,9 +473,7 @@ def staged(folder: Path, sql: str, tests: Mapping[str, Any], **more: Any) -> Pat
     key = {"id": {"name": "id", "data_type": "int", "constraints": [{"type": "primary_key"}]}}
     seed = {"resource_type": "seed", "name": "k", "schema": "raw", "database": "db", "columns": key}
     columns = {"id": {"data_type": "int"}, "day": {"data_type": "date"}}
-    return project(
-        folder, "select * from mart.s", columns, **{"model.p.s": model, "seed.p.k": seed, **tests}
-    )
+    return project(folder, "select * from mart.s", columns, **{"model.p.s": model, "seed.p.k": seed, **tests})
 
 
 def key_tests(of: str = "model.p.s") -> dict[str, Any]:
