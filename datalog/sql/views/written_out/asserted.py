@@ -23,7 +23,7 @@ def without_assertions(sql: str) -> str:
     """The SQL with the values alone.
 
     >>> without_assertions("select coalesce(date(a), nvl2(date(a), assert_true(date(a) is not null), null)) from t")
-    'select date(a) from t'
+    'select (date(a)) from t'
     >>> without_assertions("select coalesce(a, nvl2(b, assert_true(b is not null), null)) from t")
     'select coalesce(a, nvl2(b, assert_true(b is not null), null)) from t'
     """
@@ -40,8 +40,7 @@ def without_assertions(sql: str) -> str:
         if found is not None:
             value, end = found
             text = sql[value[0].start : value[-1].end + 1]
-            text = text if value[1:2] and value[1].text == "(" else f"({text})"
-            return without_assertions(f"{sql[: token.start]}{text}{sql[end.end + 1 :]}")
+            return without_assertions(f"{sql[: token.start]}({text}){sql[end.end + 1 :]}")
     return sql
 
 
@@ -51,8 +50,12 @@ def _value(tokens: Sequence[Token]) -> tuple[Sequence[Token], Token] | None:
     if given is None or len(given) != 2 or not given[0]:  # noqa: PLR2004 - the value, and what asserts
         return None
     value, asserting = given
-    words = [token.text.casefold() for token in value]
-    expected = ["nvl2", "(", *words, ",", _ASSERTS, "(", *words, "is", "not", "null", ")", ",", "null", ")"]
-    if [token.text.casefold() for token in asserting] != expected:
+    words = [token.text for token in value]
+    before, between, behind = (
+        ["nvl2", "("],
+        [",", _ASSERTS, "("],
+        ["is", "not", "null", ")", ",", "null", ")"],
+    )
+    if [token.text for token in asserting] != [*before, *words, *between, *words, *behind]:
         return None
     return value, tokens[len(value) + 1 + len(asserting)]

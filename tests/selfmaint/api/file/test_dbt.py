@@ -14,6 +14,7 @@ import pytest
 
 import selfmaint
 from datalog.diagnostics import ProgramError
+from datalog.sql.views.written_out.asserted import without_assertions
 from datalog.syntax import show
 from selfmaint.api.file.dbt_manifest import Given, catalog_of_dbt, read_dbt_manifest
 from selfmaint.errors import Code, InputError
@@ -190,6 +191,18 @@ def test_what_datediff_asserts_keeps_no_model_from_being_read(tmp_path: Path) ->
     assert read_dbt_manifest(project(tmp_path, f"select id, {inside} as d from raw.orders", columns)).views
     other = "select id, assert_true(id > 0) as ok from raw.orders"  # it may fail
     assert read_dbt_manifest(project(tmp_path, other, columns)).opaque
+
+
+@pytest.mark.parametrize("value", ["abs(id) + 1", "(id) - 3", "id"])
+def test_what_is_asserted_of_keeps_together(value: str) -> None:
+    """Without parentheses `abs(id) + 1` would be `abs(id) + 1 * 2`."""
+    sql = f"select coalesce({value}, nvl2({value}, assert_true({value} is not null), null)) * 2 from t"
+    assert without_assertions(sql) == f"select ({value}) * 2 from t"
+
+
+def test_an_assertion_of_another_text_is_left() -> None:
+    sql = "select coalesce(f('A'), nvl2(f('a'), assert_true(f('A') is not null), null)) from t"
+    assert without_assertions(sql) == sql
 
 
 def test_a_project_from_its_files_alone(tmp_path: Path) -> None:
