@@ -53,8 +53,13 @@ def rows_within(engine: Engine[D], relation: BaseRelation, column: int, asked: B
     row, goal = row_atom(relation, Version.FOUND), row_atom(relation, Version.KNOWN)
     spans, value = Predicate("spans", Version.STEP), row.terms[column]
     start, end = Variable("Start"), Variable("End")
-    inside = (Atom(spans, (start, end)), row, Comparison(">=", value, start), Comparison("<", value, end))
-    rules = [Rule(goal, inside)]
+    above, below = Comparison(">=", value, start), Comparison("<", value, end)
+    rules = []
+    for kind in sorted({(a is not None, b is not None) for a, b in asked.spans} or {(True, True)}):
+        ends = [NullTest(end, negated=is_end) for end, is_end in zip((start, end), kind, strict=True)]
+        tests = [test for test, is_end in zip((above, below), kind, strict=True) if is_end]
+        any_value = () if tests else (NullTest(value, negated=True),)
+        rules.append(Rule(goal, (Atom(spans, (start, end)), row, *ends, *tests, *any_value)))
     if asked.with_null:
         rules.append(Rule(goal, (row, NullTest(value, negated=False))))
     given = engine.load(asked.spans, ("start", "end"), (asked.type, asked.type))

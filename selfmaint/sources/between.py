@@ -62,11 +62,9 @@ def between(
 ) -> Between:
     """The rows with a value in one of some spans of times: of dates every day that is touched.
 
-    All rows, if a span has no end: beyond the years from 1 to 9999 there may be other times.
+    A span without an end has all that is before or after it: beyond the years from 1 to 9999 there may be other times.
     """
     spans = tuple(spans)
-    if any(None in ends for ends in spans):
-        return Between(column, kind, ((None, None),), with_null=True)
     if kind.name is TypeName.TIMESTAMP_NTZ:
         on_clock = ((a and WallClock.of(a), b and WallClock.of(b)) for a, b in spans)
         return Between(column, kind, tuple(on_clock), with_null)

@@ -36,6 +36,12 @@ SCHEMAS = {
     "customer": {"name": pa.int32(), "since": pa.date32(), "region": pa.string()},
 }
 START = dt.datetime(2025, 12, 28)
+FIRST, LAST = dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31, 23, 59, 59, 999_999)
+MARKS: dict[type, tuple[Any, Any]] = {
+    dt.datetime: (FIRST, LAST),
+    dt.date: (dt.date.min, dt.date.max),
+}
+"""What stands for "always" and "never"."""
 
 
 def shown(random: Random, columns: list[str]) -> str:
@@ -78,7 +84,11 @@ def visit(random: Random, number: int) -> Row:
     at = random.choice([at, at, at.replace(hour=0, minute=0, second=0)])
     at -= dt.timedelta(microseconds=random.choice([0, 0, 1]))
     instant = at.replace(tzinfo=dt.UTC) + dt.timedelta(hours=random.randint(-30, 30))
-    values = [at, instant, at.date() + dt.timedelta(days=random.randint(0, 40)), random.randint(0, 5)]
+    day = at.date() + dt.timedelta(days=random.randint(0, 40))
+    at, instant, day = (
+        one if random.random() < 0.9 else random.choice(MARKS[type(one)]) for one in (at, instant, day)
+    )
+    values = [at, instant, day, random.randint(0, 5)]
     return number, random.choice([None, 1, 2, 3]), *(v if random.random() < 0.85 else None for v in values)
 
 
@@ -265,12 +275,13 @@ def test_a_source_in_another_state_is_refused(one_view: tuple[Path, Base], has_m
         assert refused.value.diagnostics[0].code is Code.SOURCE_MOVED
 
 
-def test_years_that_no_datetime_has_are_read_whole(one_view: tuple[Path, Base]) -> None:
+@pytest.mark.parametrize("at", [FIRST, LAST])
+def test_the_first_and_the_last_day_are_read_alone(one_view: tuple[Path, Base], at: dt.datetime) -> None:
     file, base = one_view
     selfmaint.init(file)
-    new = (9, 7, dt.datetime(9999, 12, 31, 23), None, None, 1)
+    new = (9, 7, at, None, None, 1)
     write(file.parent, {**base, "visit": base["visit"] | {new}})
     with selfmaint.load(file, engine="duckdb") as warehouse:
         maintained = warehouse.maintain(_update(warehouse, [new], []), verify=True)
         assert not maintained.differences
-        assert maintained.reads[0].rows_read == 6
+        assert maintained.reads[0].rows_read == 1

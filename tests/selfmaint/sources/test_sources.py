@@ -189,6 +189,8 @@ def spans() -> Iterator[Between]:
         [(noon + tick, noon + day)],
         [(older, older + day), (midnight, midnight + day)],
         [(midnight - tick, midnight), (midnight + day, None)],
+        [(None, midnight)],
+        [(None, older), (noon, None)],
         [(None, None)],
         [],
     ]
