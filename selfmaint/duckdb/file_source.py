@@ -7,20 +7,20 @@ from collections.abc import Mapping, Sequence
 import duckdb
 from msgspec import Struct
 
-from datalog.model import Atom, Predicate, Program, Rule, TypeName, Variable
+from datalog.model import TypeName
 from datalog.sql.duckdb import SqlType
 from datalog.sql.duckdb import relations as sql
 from datalog.sql.duckdb.spans import between
 from selfmaint.duckdb.engine import DuckEngine
+from selfmaint.duckdb.extensions import Extension
 from selfmaint.duckdb.files import read_contents
+from selfmaint.duckdb.keys_apart import rows_of_keys
 from selfmaint.duckdb.relation import Relation
-from selfmaint.engine.protocol import Facts
 from selfmaint.sources.between import Between
 from selfmaint.sources.protocol import Read, Stored
 from selfmaint.store.expected import Expected
 
 _FAILURES = (duckdb.Error,)
-_KEYS, _ROWS, _FOUND = Predicate("keys"), Predicate("rows"), Predicate("found")
 _BITS = {
     TypeName.BOOLEAN: 1,
     TypeName.TINYINT: 8,
@@ -41,13 +41,11 @@ class StoredFiles(Struct, frozen=True):
         location: a file, or a folder of files.
         expected: names and types of its columns.
         declared: whether the names of the columns are declared; if not, columns may match by position.
-        twins: whether a row may stand twice.
     """
 
     location: str
     expected: Expected
     declared: bool = True
-    twins: bool = False
 
 
 class DuckSource(Stored[StoredFiles]):
@@ -71,7 +69,7 @@ class DuckSource(Stored[StoredFiles]):
             return self._engine.count(self._opened(stored)) if rows is None else rows
 
     def read(self, relation: str, key_columns: Sequence[str], keys: Relation | None) -> tuple[Relation, Read]:
-        """The relation's rows whose `key_columns` equal one of `keys` (nulls equal), or all of them.
+        """The rows whose `key_columns` equal one of `keys` (nulls equal), or all of them; each as often as it is there.
 
         Raises:
             SourceError: SM102 unknown, SM103 not there, SM104 other columns.
@@ -81,8 +79,6 @@ class DuckSource(Stored[StoredFiles]):
             rows = self._opened(stored)
             its = rows if keys is None else self._of_keys(rows, key_columns, keys)
             found = self._engine.keep(its)
-            if keys is not None and stored.twins:  # each as often as it is there
-                found = self._engine.bags.matching(rows, range(len(rows.columns)), found)
             count = self._engine.count(found)
             size = self._size(found, count)
             asked = 0 if keys is None else self._engine.count(keys)
@@ -111,11 +107,9 @@ class DuckSource(Stored[StoredFiles]):
         return None
 
     def _of_keys(self, rows: Relation, key_columns: Sequence[str], keys: Relation) -> Relation:
-        terms = tuple(Variable(f"X{i}") for i in range(len(rows.columns)))
-        asked = Atom(_KEYS, tuple(terms[rows.columns.index(column)] for column in key_columns))
-        program = Program((Rule(Atom(_FOUND, terms), (asked, Atom(_ROWS, terms))),))
-        facts = Facts({_KEYS: keys, _ROWS: rows}, {}, frozenset({_KEYS}))
-        return self._engine.like(self._engine.evaluate(program, _FOUND, facts, rows.columns), rows)
+        columns = [rows.columns.index(column) for column in key_columns]
+        found = rows_of_keys(self._engine.database, Extension(rows.stored), columns, Extension(keys.stored))
+        return self._engine.like(Relation(found, rows.columns), rows)
 
     def _size(self, rows: Relation, count: int) -> int:
         """The bytes that rows take in Arrow's layout, validity bitmaps left out."""

@@ -14,8 +14,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from datalog.copies import replace
-from datalog.model import Comparison, Constant, Rule
-from selfmaint.duckdb.extensions import Extension
+from datalog.model import Atom, Comparison, Constant, Predicate, Rule, Variable, Version
+from selfmaint.duckdb.database import Database
+from selfmaint.duckdb.extensions import Extension, written
+from selfmaint.duckdb.relation import Stored
 from selfmaint.engine.column_types import is_integer
 
 APART = 3
@@ -28,6 +30,24 @@ LISTED = 50
 
 NARROW = 4
 """Keys lie together that span a smaller part of what all of them span."""
+
+_KEYS, _ROWS, _FOUND = (Predicate(name, Version.STEP) for name in ("keys", "rows", "found"))
+
+
+def rows_of_keys(database: Database, rows: Extension, columns: Sequence[int], keys: Extension) -> Stored:
+    """The rows whose values in some columns are one of some distinct keys, each as often as it is there; nulls equal.
+
+    Raises:
+        InputError: SM502 DuckDB compares otherwise than Spark.
+    """
+    terms = tuple(Variable(f"X{i}") for i in range(len(rows.stored.types)))
+    asked, found = Atom(_KEYS, tuple(terms[i] for i in columns)), Atom(_FOUND, terms)
+    parts = by_parts(Rule(found, (asked, Atom(_ROWS, terms))), keys, rows)
+    # Of two equal values the row's is taken: keys may have another type.
+    parts = [replace(part, body=(part.body[1], part.body[0], *part.body[2:])) for part in parts]
+    made = written(parts, {_KEYS: keys, _ROWS: rows})
+    with database.tuning.as_written():
+        return database.table(made.query(distinct=False), made.types, [keys.stored.name, rows.stored.name])
 
 
 def by_parts(rule: Rule, keys: Extension, stored: Extension) -> list[Rule]:

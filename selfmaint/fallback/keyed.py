@@ -121,7 +121,7 @@ def _back(
         before = steps[source]
         columns = reader.known.catalog.relations[before.relation].columns
         to = [columns[i] for i in positions]
-        values = reader.values(step.relation, rows, step.columns, to, known=True)
+        values = reader.values(step.relation, [rows], step.columns, to, known=True)
         found = reader.rows_of_either_state(before.relation, positions, values)
         _back(reader, steps, before, found, names, parts)
 
@@ -129,7 +129,7 @@ def _back(
 def _key_of(reader: KeyedRows[D], step: Step, rows: D, names: tuple[str, ...]) -> D:
     """The values of the key that some rows of an occurrence have."""
     if step.period is None:
-        return reader.values(step.relation, rows, step.columns, names, known=False)
+        return reader.values(step.relation, [rows], step.columns, names, known=False)
     return reader.shown(step.relation, rows, step.columns[0], step.period, names)
 
 
@@ -144,7 +144,7 @@ def needed_rows(reader: KeyedRows[D], how: Keyed, keys: D, *, before: bool = Fal
         parts = [
             reader.renamed(keys, positions, to)
             if source is None
-            else reader.values(relation_of[source], found[source], positions, to, known=True)
+            else reader.values(relation_of[source], [found[source]], positions, to, known=True)
             for source, positions in step.sources
         ]
         asked = reader.known.engine.keep(reader.known.engine.union(parts)) if len(parts) > 1 else parts[0]
@@ -156,8 +156,10 @@ def needed_rows(reader: KeyedRows[D], how: Keyed, keys: D, *, before: bool = Fal
     together: dict[str, list[D]] = {}
     for scan, rows in found.items():
         together.setdefault(relation_of[scan], []).append(rows)
+    engine = reader.known.engine
     needed = {
-        name: reader.known.engine.keep(reader.known.engine.union(parts)) for name, parts in together.items()
+        name: parts[0] if len(parts) == 1 else engine.keep(engine.union(parts))
+        for name, parts in together.items()
     }
     return {**needed, **{name: reader.whole(name) for name in how.whole}}
 

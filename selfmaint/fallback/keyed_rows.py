@@ -133,21 +133,20 @@ class KeyedRows(Struct, Generic[D], dict=True):
         """
         engine = self.known.engine
         known = self._here.get((name, columns))
-        if known is not None and known[0] is keys:
-            return known[1]
-        new = keys if known is None else engine.keep(engine.minus(keys, known[0]))
-        number = engine.count(new)
-        if number:
-            self.asked += number
-            if self.asked > self.most_keys:
-                raise TooManyKeysError(f"it takes more than {self.most_keys} keys of base rows")
-            found = self._read(name, columns, new)
-            asked = new if known is None else engine.keep(engine.union([known[0], new]))
-            held = found if known is None else engine.keep(engine.union([known[1], found]))
-            known = self._here[name, columns] = asked, held
+        if known is None or known[0] is not keys:
+            new = keys if known is None else engine.keep(engine.minus(keys, known[0]))
+            number = engine.count(new)
+            if number:
+                self.asked += number
+                if self.asked > self.most_keys:
+                    raise TooManyKeysError(f"it takes more than {self.most_keys} keys of base rows")
+                found = self._read(name, columns, new)
+                asked = new if known is None else engine.keep(engine.union([known[0], new]))
+                held = found if known is None else engine.keep(engine.union([known[1], found]))
+                known = self._here[name, columns] = asked, held
         if known is None:
             return engine.empty(self.changed_like(name))
-        return engine.bags.matching(known[1], columns, keys)
+        return known[1] if known[0] is keys else engine.bags.matching(known[1], columns, keys)
 
     def within(self, name: str, column: int, period: Period, shown: D) -> D:
         """The values of a column, before the update or after it, of which a period shows some values.
@@ -179,14 +178,12 @@ class KeyedRows(Struct, Generic[D], dict=True):
             raise TooManyKeysError(f"it takes more than {self.most_keys} keys of base rows")
         rows, read = rows_between(engine, relation, self.readable[name].source, asked)
         self.progress(f"read {read.rows_read} rows of {name} in {read.keys_asked} spans")
-        changes = name in self.known.situation.inserted | self.known.situation.deleted
-        rows, *changed = (
-            rows_within(engine, relation, column, asked, part)
-            for part in (rows, *([self.changed(name)] if changes else []))
-        )
-        to = (relation.columns[column],)
-        values = [self.values(name, part, columns, to, known=False) for part in (rows, *changed)]
-        keys = engine.keep(engine.union(values))
+        if not read.is_of_spans:
+            rows = rows_within(engine, relation, column, asked, rows)
+        parts = [rows]
+        if name in self.known.situation.inserted | self.known.situation.deleted:
+            parts.append(rows_within(engine, relation, column, asked, self.changed(name)))
+        keys = self.values(name, parts, columns, (relation.columns[column],), known=False)
         found = self._after(relation, columns, keys, rows, read)
         if (known := self._here.get((name, columns))) is not None:
             self._here[name, columns] = (
@@ -233,14 +230,16 @@ class KeyedRows(Struct, Generic[D], dict=True):
         ]
         return self.known.engine.union(parts)
 
-    def values(self, name: str, rows: D, columns: Sequence[int], to: Sequence[str], *, known: bool) -> D:
+    def values(
+        self, name: str, parts: Sequence[D], columns: Sequence[int], to: Sequence[str], *, known: bool
+    ) -> D:
         """The values that rows of a relation have in some columns; without null where they have to be `known`."""
-        relation = self.known.catalog.relations[name]
-        row = row_atom(relation, Version.FOUND)
-        terms = tuple(row.terms[i] for i in columns)
-        goal = Predicate(name, Version.STEP)
-        tests = tuple(NullTest(term) for term in dict.fromkeys(terms)) if known else ()
-        return self._projected(Rule(Atom(goal, terms), (row, *tests)), row.predicate, rows, to)
+        row = row_atom(self.known.catalog.relations[name], Version.FOUND)
+        goal = Atom(Predicate(name, Version.STEP), tuple(row.terms[i] for i in columns))
+        tests = tuple(NullTest(term) for term in dict.fromkeys(goal.terms)) if known else ()
+        given = {Predicate(name, Version.FOUND, (i,)): rows for i, rows in enumerate(parts)}
+        rules = [Rule(goal, (Atom(its, row.terms), *tests)) for its in given]
+        return self._projected(rules, given, to)
 
     def shown(self, name: str, rows: D, column: int, period: Period, to: Sequence[str]) -> D:
         """What a period shows of some rows of a relation."""
@@ -254,13 +253,12 @@ class KeyedRows(Struct, Generic[D], dict=True):
         terms = tuple(Variable(f"K{i}") for i in range(len(order)))
         given, goal = Predicate("keys", Version.STEP), Predicate("asked", Version.STEP)
         rule = Rule(Atom(goal, tuple(terms[i] for i in order)), (Atom(given, terms),))
-        return self._projected(rule, given, keys, to)
+        return self._projected([rule], {given: keys}, to)
 
-    def _projected(self, rule: Rule, given: Predicate, rows: D, names: Sequence[str]) -> D:
-        facts = Facts({given: rows}, {}, frozenset({given}))
-        return self.known.engine.keep(
-            self.known.engine.evaluate(Program((rule,)), rule.head.predicate, facts, list(names))
-        )
+    def _projected(self, rules: Sequence[Rule], given: Mapping[Predicate, D], names: Sequence[str]) -> D:
+        engine, goal = self.known.engine, rules[0].head.predicate
+        facts = Facts(given, {}, frozenset(given))
+        return engine.keep(engine.evaluate(Program(tuple(rules)), goal, facts, list(names)))
 
     def _read(self, name: str, columns: tuple[int, ...], keys: D) -> D:
         relation, engine = self.known.catalog.relations[name], self.known.engine

@@ -27,7 +27,7 @@ class Read:
             in-memory Arrow bytes otherwise).
         source: the source's name, without any secret.
         is_before: whether it turned out to be as it was right before the update, which was then added to the rows.
-        is_of_spans: whether spans of the column's values were asked for, and no keys.
+        is_of_spans: whether spans of the column's values were asked for, and what they have was given alone.
     """
 
     relation: str

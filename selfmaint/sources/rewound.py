@@ -7,6 +7,7 @@ from typing import Generic, Protocol, final
 
 from msgspec import Struct
 
+from datalog.copies import replace
 from datalog.diagnostics import Diagnostic
 from datalog.model import Atom, Negation, Predicate, Program, Rule, Variable, Version
 from selfmaint.engine.protocol import D, Engine, Facts
@@ -83,7 +84,8 @@ class RewoundSource(Generic[D]):
 
     def read_between(self, relation: str, asked: Between) -> tuple[D, Read]:
         """See `Source`: all that has gone since is among the rows."""
-        return self._as_before(relation, (), None, lambda it: it.read_between(relation, asked))
+        rows, read = self._as_before(relation, (), None, lambda it: it.read_between(relation, asked))
+        return rows, replace(read, is_of_spans=read.is_of_spans and relation not in self._later)
 
     def _as_before(
         self,

@@ -55,14 +55,14 @@ class Derived(Struct, frozen=True):
     types: tuple[SqlType, ...]
     not_null: frozenset[int] = frozenset()
 
-    def query(self) -> exp.Query:
-        """All rows, each once."""
+    def query(self, *, distinct: bool = True) -> exp.Query:
+        """All rows, each once; or as often as the rules derive it, if not `distinct`."""
         if not self.queries:
             return nothing(self.types)
         if len(self.queries) > 1:
-            return exp.union(*self.queries, distinct=True, copy=False)
+            return exp.union(*self.queries, distinct=distinct, copy=False)
         (only,) = self.queries
-        if only.args.get("from_") is not None:
+        if distinct and only.args.get("from_") is not None:
             only.set("distinct", exp.Distinct())
         return only
 

@@ -107,7 +107,6 @@ class DuckPlatform(Struct, frozen=True):
                 relation.location.text,
                 expected_columns(columns[name]),
                 columns[name].declared,
-                columns[name].twins,
             )
             for name, relation in relations.items()
         }

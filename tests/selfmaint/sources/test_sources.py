@@ -247,7 +247,7 @@ def test_rows_that_stand_twice_are_all_found_by_values_of_any_type(
     path, engine = tmp_path / "twice", DuckEngine()
     for copy in ("one", "two"):
         shutil.copytree(stored, path / copy)
-    files = DuckSource("lake", engine, {"item": StoredFiles(str(path), declared(), twins=True)})
+    files = DuckSource("lake", engine, {"item": StoredFiles(str(path), declared())})
     for some in (keys, [key for key in keys if None in key]):
         expected, _ = MEMORY.read("item", columns, frozenset(some))
         found, _ = files.read("item", columns, engine.load(some, columns, [ANY] * len(columns)))
