@@ -24,6 +24,7 @@ from datalog.sql.affected.plan import (
     Plan,
     Project,
     Query,
+    Series,
     Windows,
     below,
     linked,
@@ -89,7 +90,7 @@ def _found(plan: Plan) -> _Found | None:
             return _Found(made) if loose.isdisjoint(groups) else None
         case Filter():
             return _chosen(plan, loose, places)
-        case Join() if not loose.isdisjoint(used(plan)):
+        case Join() | Series() if not loose.isdisjoint(used(plan)):
             return None
         case Distinct() if not loose.isdisjoint(plan.columns):
             return None
@@ -99,7 +100,7 @@ def _found(plan: Plan) -> _Found | None:
         case Limited():
             return None
         case _:
-            return _Found(loose, places)
+            return _Found(loose, {} if isinstance(plan, Series) else places)
 
 
 def _chosen(plan: Filter, loose: frozenset[int], places: Mapping[int, frozenset[int]]) -> _Found | None:

@@ -36,6 +36,7 @@ from datalog.sql.affected.plan import (
     Plan,
     Project,
     Scan,
+    Series,
     Windows,
     below,
     closed,
@@ -146,7 +147,7 @@ class Demands(Struct):
         match plan:
             case Scan(_, scan, columns):
                 return frozenset({(scan, columns.index(number))})
-            case Filter(input) | Distinct(input):
+            case Filter(input) | Distinct(input) | Series(input):
                 return self.of(input, number)
             case Project(input, items):
                 tree = next((tree for n, tree in items if n == number), None)
@@ -257,7 +258,7 @@ def _equal_in(plan: Plan) -> Iterator[tuple[int, int]]:
             yield from _equal_in(right)
         case Join("left" | "semi" | "anti", left):
             yield from _equal_in(left)
-        case Distinct(input) | Project(input, extends=True) | Windows(input) | Limited(input):
+        case Distinct(input) | Project(input, extends=True) | Windows(input) | Series(input) | Limited(input):
             yield from _equal_in(input)
         case _:
             return

@@ -20,6 +20,7 @@ from datalog.sql.affected.plan import (
     Project,
     Query,
     Scan,
+    Series,
     Table,
     Windows,
     closed,
@@ -100,6 +101,8 @@ def used(plan: Plan) -> Iterator[int]:
         case Aggregate(_, groups, _, items):
             yield from groups
             trees = tuple(tree for _, tree in items)
+        case Series(_, _, first, last):
+            trees = (first, last)
         case Distinct():
             yield from plan.columns
             trees = ()
@@ -178,6 +181,8 @@ def determine(plan: Plan, columns: Collection[int]) -> bool:
             return determine(input, closed(columns, _alike(plan, tests)))
         case Windows(input):
             return determine(input, columns)
+        case Series(input, own):
+            return own in columns and determine(input, columns)
         case Project(input, items):
             inside = {n for number, tree in items if number in columns and (n := number_of(tree)) is not None}
             return determine(input, inside | set(columns) if plan.extends else inside)
@@ -274,7 +279,7 @@ def _more(plan: Plan, columns: set[int]) -> set[int]:
             return set(numbers) if any(set(key) <= held for key in table.keys) else set()
         case Filter(input, tests):
             return _more(input, columns) | set(closed(columns, _alike(plan, tests)))
-        case Windows(input):
+        case Windows(input) | Series(input):
             return _more(input, columns)
         case Project(input, items):
             same = [(number, inner) for number, tree in items if (inner := number_of(tree)) is not None]

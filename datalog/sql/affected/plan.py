@@ -109,6 +109,26 @@ class Project(_Over, frozen=True, eq=False):
         return (*self.input.columns, *own) if self.extends else own
 
 
+class Series(_Over, frozen=True, eq=False):
+    """The input's rows, each as often as a sequence has values, which are a column of their own.
+
+    Attributes:
+        first: the first value, over the input's columns; there is none where either end is null.
+        last: where they end.
+        step: by how many days, months or numbers they go on; None for one, up or down.
+    """
+
+    number: int
+    first: exp.Expr
+    last: exp.Expr
+    step: tuple[int, str] | None = None
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The input's, then that of the values."""
+        return (*self.input.columns, self.number)
+
+
 class Join(Struct, frozen=True, eq=False):
     """A join; of a semi- or anti-join the columns of the left side."""
 
@@ -192,7 +212,7 @@ class Limited(_Over, frozen=True, eq=False):
 
 
 Plan: TypeAlias = (
-    Scan | OneRow | Filter | Project | Join | Aggregate | Windows | Distinct | Combined | Limited
+    Scan | OneRow | Filter | Project | Series | Join | Aggregate | Windows | Distinct | Combined | Limited
 )
 
 
@@ -221,7 +241,7 @@ def below(plan: Plan) -> tuple[Plan, ...]:
 
 def linked(plan: Plan) -> tuple[Linked, ...]:
     """The subqueries in a plan's own expressions."""
-    return () if isinstance(plan, Scan | OneRow | Distinct | Combined | Limited) else plan.inner
+    return () if isinstance(plan, Scan | OneRow | Series | Distinct | Combined | Limited) else plan.inner
 
 
 def every(plan: Plan) -> Iterator[Plan]:
@@ -303,5 +323,7 @@ def never_null(plan: Plan, number: int) -> bool:
             return number in common and never_null(input, number)
         case Distinct(input) | Windows(input):
             return never_null(input, number)
+        case Series(input, own):
+            return number == own or never_null(input, number)
         case _:
             return False

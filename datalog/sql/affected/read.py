@@ -33,6 +33,7 @@ from datalog.sql.affected.plan import (
     number_of,
 )
 from datalog.sql.affected.selecting import Selecting, sets_of
+from datalog.sql.affected.series import series_in
 from datalog.sql.definitions import select_view
 from datalog.sql.tables import Table as StoredTable
 from datalog.sql.text import bound_text, text
@@ -43,7 +44,7 @@ from datalog.sql.views.written_out.written_rows import with_queries
 _MARK = "selfmaint_relation_"
 _QUERY_PARTS = frozenset({"with_", "order", "sort", "limit", "offset"})
 _SELECT_PARTS = frozenset(
-    {"expressions", "from_", "joins", "where", "group", "having", "qualify", "distinct", "hint"}
+    {"expressions", "from_", "joins", "laterals", "where", "group", "having", "qualify", "distinct", "hint"}
 )
 _KINDS = {"": "inner", "INNER": "inner", "CROSS": "inner", "OUTER": "inner", "SEMI": "semi", "ANTI": "anti"}
 _COMBINED: Mapping[type[exp.Expr], OneOf["union", "except", "intersect"]] = {
@@ -213,6 +214,7 @@ class _Reading(Struct, dict=True):
             inside = item.this if isinstance(item, exp.Alias) else item
             found = self._inner.resolved(inside, replace(scope, aliases=dict(aliases)), ctes)
             name = item.unnest().alias_or_name.casefold()  # `SELECT DISTINCT (a)` has a column `a`
+            name = name or ("col" if series_in(item) is not None else "")
             if isinstance(item, exp.Alias):
                 aliases[name] = found
             names.append(name or f"_{len(names)}")
@@ -271,7 +273,20 @@ class _Reading(Struct, dict=True):
                 # A comma binds less than JOIN, and is not told from CROSS JOIN here.
                 raise UnknownShapeError("it has an outer join of the right side behind a comma or CROSS JOIN")
             plan, scope = self._joined(plan, scope, join, ctes)
+        for lateral in tree.args.get("laterals") or ():
+            plan, scope = self._with_series(plan, scope, lateral, ctes)
         return plan, scope
+
+    def _with_series(self, plan: Plan, scope: Scope, lateral: exp.Lateral, ctes: Ctes) -> tuple[Plan, Scope]:
+        """LATERAL VIEW of a sequence."""
+        call, alias = series_in(lateral.this), lateral.args.get("alias")
+        names = [one.name.casefold() for one in alias.args.get("columns") or ()] if alias else []
+        if call is None or lateral.args.get("outer") or not lateral.args.get("view") or len(names) > 1:
+            raise UnknownShapeError("it has a LATERAL that is not known")
+        found = self._selecting.series(plan, self._inner.resolved(call, scope, ctes))
+        its = ((names[0] if names else "col", found.number),)
+        sources = (*scope.sources, (alias.name.casefold() if alias else "", its))
+        return found, replace(scope, sources=sources, star=(*scope.star, *its))
 
     def _source(self, tree: exp.Expr, ctes: Ctes) -> tuple[Plan, Scope]:
         renamed = tuple(one.casefold() for one in tree.alias_column_names)

@@ -39,6 +39,7 @@ from datalog.sql.affected.plan import (
     Project,
     Query,
     Scan,
+    Series,
     Table,
     Windows,
     column,
@@ -128,6 +129,8 @@ def _used(plan: Plan, above: set[int], moved: set[int]) -> Iterator[int]:
             yield from _columns(test for test in tests if id(test) not in moved)
         case Project(items=items) | Windows(items=items):
             yield from _columns(tree for number, tree in items if number in above)
+        case Series(_, _, first, last):
+            yield from _columns([first, last])
         case Aggregate(groups=groups, items=items):
             yield from groups
             yield from _columns(tree for number, tree in items if number in above)

@@ -10,7 +10,18 @@ from sqlglot import exp
 
 from datalog.sql.affected.inner import is_aggregate, is_generator, windowed
 from datalog.sql.affected.names import UnknownShapeError
-from datalog.sql.affected.plan import Aggregate, Filter, Linked, Plan, Project, Windows, column, number_of
+from datalog.sql.affected.plan import (
+    Aggregate,
+    Filter,
+    Linked,
+    Plan,
+    Project,
+    Series,
+    Windows,
+    column,
+    number_of,
+)
+from datalog.sql.affected.series import series_in, series_over
 from datalog.sql.views.written_out.as_written import with_parts
 
 Number = Callable[[], int]
@@ -118,11 +129,22 @@ class Selecting(Struct):
         return Windows(plan, windows, self.inner(tree for _, tree in windows)), over
 
     def projected(self, plan: Plan, trees: Sequence[exp.Expr]) -> Project:
-        """The select list."""
-        for tree in trees:
-            if any(is_generator(node, self.text) for node in tree.walk()):
-                raise UnknownShapeError("a call makes several rows of one")
-        return Project(plan, tuple((self.number(), tree) for tree in trees), self.inner(trees))
+        """The select list; one of its items may be a sequence whose values are rows."""
+        made = list(trees)
+        for i, tree in enumerate(trees):
+            call = series_in(tree)
+            if call is not None and not _is_grouped(plan) and not isinstance(plan, Series):
+                plan = self.series(plan, call)
+                made[i] = column(plan.number)
+        if any(is_generator(node, self.text) for tree in made for node in tree.walk()):
+            raise UnknownShapeError("a call makes several rows of one")
+        return Project(plan, tuple((self.number(), tree) for tree in made), self.inner(made))
+
+    def series(self, plan: Plan, call: exp.Expr) -> Series:
+        """The rows of a plan with the values of a sequence of each."""
+        if any(is_generator(node, self.text) for node in call.walk()):
+            raise UnknownShapeError("a call makes several rows of one")
+        return series_over(plan, self.number(), call, self.inner([call]))
 
     def filtered(self, plan: Plan, tests: Sequence[exp.Expr]) -> Plan:
         """The rows for which tests are true."""
@@ -132,6 +154,13 @@ class Selecting(Struct):
         """The subqueries that stand in trees."""
         names = (one.name for tree in trees for one in tree.find_all(exp.Column))
         return tuple(self.linked[name] for name in dict.fromkeys(names) if name in self.linked)
+
+
+def _is_grouped(plan: Plan) -> bool:
+    """Whether windows or groups are computed where a select list stands."""
+    while isinstance(plan, Filter):
+        plan = plan.input
+    return isinstance(plan, Aggregate | Windows)
 
 
 def sets_of(node: exp.Expr) -> list[list[exp.Expr]]:

@@ -28,6 +28,7 @@ from datalog.sql.affected.plan import (
     Project,
     Query,
     Scan,
+    Series,
     Windows,
     below,
     every,
@@ -37,6 +38,7 @@ from datalog.sql.block import Frame
 from datalog.sql.duckdb.aggregates import aggregated
 from datalog.sql.duckdb.expressions import Trees
 from datalog.sql.duckdb.relations import numbered_items
+from datalog.sql.duckdb.series import listed, value
 from datalog.sql.duckdb.templates import filled, selected
 from datalog.sql.duckdb.types import SqlType, Typed, UnlikeSparkError, as_type, call, cast, common
 from datalog.sql.duckdb.windows import windowed
@@ -124,8 +126,8 @@ class _Making(Struct):
                 return self._shown(exp.Select(), {})
             case Filter() | Join("inner"):
                 return self._product(plan, around)
-            case Project():
-                return self._project(plan, around)
+            case Project() | Series():
+                return self._computed(plan, around)
             case Join():
                 return self._join(plan, around)
             case Aggregate():
@@ -170,6 +172,9 @@ class _Making(Struct):
         tree, self.kinds[number] = found
         return query.select(_column(number, tree), copy=False)
 
+    def _computed(self, plan: Project | Series, around: Places) -> exp.Query:
+        return self._series(plan, around) if isinstance(plan, Series) else self._project(plan, around)
+
     def _project(self, plan: Project, around: Places) -> exp.Query:
         made, places = self.over(plan.input, around)
         trees = self._reading(places, around, plan.inner)
@@ -177,6 +182,18 @@ class _Making(Struct):
         for number, tree in plan.items:
             query = self._with(query, number, trees.value(tree))
         return query
+
+    def _series(self, plan: Series, around: Places) -> exp.Query:
+        made, places = self.over(plan.input, around)
+        trees = self._reading(places, around, ())
+        ends = trees.value(plan.first), trees.value(plan.last)
+        given, self.kinds[plan.number] = listed(*ends, plan.step)
+        made = self._shown(made, places).select(*(exp.alias_(v, n) for n, v in given.items()), copy=False)
+        own, test = value(self.kinds[plan.number], plan.step)
+        over = exp.Select().from_(made.subquery("listed", copy=False), copy=False).where(test, copy=False)
+        return self._shown(over, dict.fromkeys(places, "listed")).select(
+            _column(plan.number, own), copy=False
+        )
 
     def _product(self, plan: Filter | Join, around: Places) -> exp.Query:
         """Filters over inner joins as one SELECT: DuckDB puts no joins in order across a subquery's select list."""

@@ -19,6 +19,7 @@
     substring_index(a, '-', 1)    split_part(a, '-', 1)
     substring_index(a, '@', -1)   split_part(a, '@', -1)
     split(a, '-')[0]              split_part(a, '-', 1)
+    power(2, 10)                  CAST(1024 AS DOUBLE)               which every power function has exactly
     VALUES (1), (2)               SELECT 1 AS col1 UNION ALL SELECT 2
 
 Each has the same value as what it is short for, null and unknown included; `<=>` is never unknown, and a quotient of
@@ -41,6 +42,8 @@ from datalog.sql.views.written_out.written_rows import queries_of_values
 _Change = Callable[[exp.Expr], exp.Expr]
 _SPECIAL = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
 """What means something else in a pattern of LIKE."""
+_MOST_BITS = 53
+"""Whole numbers of so many bits are doubles."""
 _OF_PATTERNS = frozenset(r"\^$.|?*+()[]{}")
 """What means something else in a pattern of `split`."""
 
@@ -147,6 +150,15 @@ def _first_of_split(node: exp.Expr) -> exp.Expr:
     return exp.SplitPart(this=split.this, delimiter=separator, part_index=exp.Literal.number(1))
 
 
+def _power(node: exp.Expr) -> exp.Expr:
+    base, exponent = node.this, node.expression
+    if not all(isinstance(one, exp.Literal) and one.is_int for one in (base, exponent)):
+        return node
+    if int(exponent.name) > _MOST_BITS or (found := int(base.name) ** int(exponent.name)) > 2**_MOST_BITS:
+        return node
+    return exp.Cast(this=exp.Literal.number(found), to=exp.DataType.build("double"))
+
+
 def _if_not_zero(node: exp.Expr) -> exp.Expr:
     return exp.Nullif(this=node, expression=exp.Literal.number(0))
 
@@ -175,6 +187,7 @@ _BY_TYPE: Mapping[type[exp.Expr], _Change] = {
     exp.Monthname: partial(_named_of, exp.Month, calendar.month_abbr[1:]),
     exp.Negative: lambda node: _paren(exp.Neg(this=_paren(node.this))),
     exp.Nvl2: _nvl2,
+    exp.Pow: _power,
     exp.RawString: lambda node: exp.Literal.string(node.name),
     exp.SafeDivide: lambda node: _paren(
         exp.Div(this=_paren(node.this), expression=_if_not_zero(node.expression))

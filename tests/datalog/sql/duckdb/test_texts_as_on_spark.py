@@ -27,6 +27,38 @@ create table sale (id int not null primary key, c bigint, i int not null, ts tim
 COLUMNS = ("id", "c", "i", "ts", "a", "p")
 KINDS = [ColumnType(TypeName(name)) for name in ("int", "bigint", "int", "timestamp", "int")]
 KINDS.append(ColumnType(TypeName.DECIMAL, 9, 2))
+DAYS = ["2025-01-31", "2024-02-29", "2025-03-30", "2026-01-31"]
+STEPS = [
+    "",
+    ", interval 1 day",
+    ", interval 3 days",
+    ", interval '2' week",
+    ", interval 1 month",
+    ", interval 1 year",
+]
+BACK = ["", ", interval -2 day", ", -interval 1 week", ", interval -1 months", ", interval '-1' year"]
+SERIES = [
+    *(
+        f"select explode(sequence(date '{first}', date '{last}'{step})) as day from sale where id = 3"
+        for first, last, steps in ((*DAYS[::3], STEPS), (DAYS[1], DAYS[2], STEPS), (*DAYS[3::-3], BACK))
+        for step in steps
+    ),
+    "select explode(sequence(to_date('2025-10-24'), to_date('2025-11-05')))",
+    "select id, explode(sequence(1, i)) from sale where a > 0",
+    "select explode(sequence(c, cast(a as bigint), 1)) n, id + 1 as k from sale where a > c",
+    "select explode(sequence(5, -3, -3)) as n",
+    "select s.id, n.k from sale s lateral view explode(sequence(s.i, s.a)) n as k where k <> 1",
+    (
+        "select day, count(distinct t.c) as m, count(*) as n from sale join sale t using (id) "
+        "lateral view explode(sequence(date(sale.ts), date_add(sale.ts, t.i), interval 1 day)) as day group by day"
+    ),
+    (
+        "with days as (select explode(sequence(date '2025-11-03', date '2025-11-30', interval 1 week)) as day) "
+        "select d.day, count(s.id) as n, rank() over (order by count(s.id)) as r from days d "
+        "left join sale s on cast(s.ts as date) between d.day and date_add(d.day, 6) group by d.day"
+    ),
+    "select id, power(2, 10) as b, i * power(2, 3) + pow(10, 0) as c from sale order by id limit 100",
+]
 FRAME = "rows between unbounded preceding and current row"
 AGGREGATES = [
     *(
@@ -128,6 +160,7 @@ QUERIES = [
         "left join d on d.x <= cast(s.ts as date)"
     ),
     "select s.id, m.col1 as n, -m.col1 as k from sale s full join (values -1, 1, 3000000000) as m on m.col1 = s.a",
+    *SERIES,
 ]
 
 
