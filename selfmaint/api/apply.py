@@ -45,7 +45,10 @@ def apply(warehouse: Warehouse[D], maintained: Maintained[D]) -> tuple[Written, 
     """Writes what changes, all or nothing, and goes on with it; see `Warehouse.apply`."""
     _require_current(warehouse, maintained)
     if maintained.differences:
-        message = "recomputing from the sources gives other rows (`differences`): nothing was written"
+        which = ", ".join(f"`{one.view}`" for one in maintained.differences)
+        message = (
+            f"recomputing from the sources gives other rows of {which} (`differences`): nothing was written"
+        )
         hint = "see which rows differ; `selfmaint import` brings a view in anew"
         raise input_error(Code.NOT_MAINTAINED, message, hint)
     if warehouse.store is not None:

@@ -25,7 +25,7 @@ from selfmaint.api.following.over_views import is_over_views, of_views_below
 from selfmaint.api.following.recompute import not_followed, require_not_strict
 from selfmaint.api.garbage import seldom_collected
 from selfmaint.api.update import Update
-from selfmaint.api.validate import require_alike, require_possible_update
+from selfmaint.api.validate import require_alike, require_new, require_possible_update
 from selfmaint.api.verify import Difference, Verified, require_sources, verified
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.evaluation import foresee, joins_many
@@ -109,7 +109,7 @@ class Maintained(Generic[D]):
     def unverified(self) -> list[str]:
         """The views that were recomputed from their sources, which is not done again, or that have several results."""
         again = _of_sources(self.recomputed, self.by) if self.by else list(self.recomputed)
-        return [*again, *(self.verified.several if self.verified else ())]
+        return [*again, *(() if self.verified is None else self.verified.several)]
 
     def __repr__(self) -> str:
         return f"Maintained({', '.join(self.deltas)}; {len(self.reads)} reads)"
@@ -361,6 +361,7 @@ def _decided(
     warehouse: Warehouse[D], update: Update[D], progress: Callable[[str], None], *, full: bool
 ) -> tuple[Knowledge[D], Verdicts]:
     """What is known, and the verdicts from that alone, on the branches of unions where they are told apart."""
+    require_new(warehouse, update)
     facts, situation = warehouse.given(update)
     progress("checking the update against what is known")
     known = warehouse.decision.knowledge(warehouse.engine, facts, situation)

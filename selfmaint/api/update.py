@@ -49,6 +49,11 @@ class Update(Generic[D]):
     positions: Mapping[str, str] = field(default_factory=dict)
     log: LogPosition | None = None
 
+    def __post_init__(self) -> None:
+        if not _is_id(self.id):  # callers may not be type-checked
+            message = f"an update has the id {self.id!r}, and not a text that tells it from others"
+            raise input_error(Code.WAREHOUSE_FILE, message, "for a date, `id=str(date)`")
+
     def __repr__(self) -> str:
         """Which relations it changes; their rows may not be computed yet."""
         said = [
@@ -188,6 +193,10 @@ class Update(Generic[D]):
             effective=effective,
             id=id,
         )
+
+
+def _is_id(given: object) -> bool:
+    return given is None or (isinstance(given, str) and given != "")
 
 
 def require_update(given: object) -> None:

@@ -82,6 +82,10 @@ class Verified(Struct, frozen=True):
     reads: tuple[Read, ...]
     several: tuple[str, ...] = ()
 
+    def __bool__(self) -> bool:
+        """Whether no view differs."""
+        return not self.differences
+
     def and_(self, more: Verified) -> Verified:
         """With what recomputing other views shows."""
         return Verified(

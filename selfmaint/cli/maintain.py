@@ -247,7 +247,9 @@ def _print_verified(result: _Result) -> None:
     which = f"every view but {', '.join(found.unverified)}" if found.unverified else "every view"
     near = f", sums of doubles to within {TOLERANCE:g} of their size" if result.is_inexact else ""
     print_text(cell(f"verified: recomputing {which} from its sources gives the same rows{near}"))
-    if several := ", ".join(f"`{name}`" for name in (found.verified.several if found.verified else ())):
+    if several := ", ".join(
+        f"`{name}`" for name in (() if found.verified is None else found.verified.several)
+    ):
         print_text(
             cell(
                 f"{several}: not verified, for recomputing gave other rows where ties of an order may decide"

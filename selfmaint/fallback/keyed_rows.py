@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 MOST_KEYS = 1_000_000
 """How many keys of base rows are asked for in all, at most: beyond that recomputing is cheaper."""
+MANY_KEYS = 10_000
+SHARE = 4
+"""A relation with fewer rows than `SHARE` for each of `MANY_KEYS` or more is read whole: that takes less."""
 
 
 class TooManyKeysError(Exception):
@@ -136,10 +139,10 @@ class KeyedRows(Struct, Generic[D], dict=True):
         if known is None or known[0] is not keys:
             new = keys if known is None else engine.keep(engine.minus(keys, known[0]))
             number = engine.count(new)
+            if number and self._is_read_whole(name, number):
+                return engine.bags.matching(self.whole(name), columns, keys)
             if number:
-                self.asked += number
-                if self.asked > self.most_keys:
-                    raise TooManyKeysError(f"it takes more than {self.most_keys} keys of base rows")
+                self._ask(number)
                 found = self._read(name, columns, new)
                 asked = new if known is None else engine.keep(engine.union([known[0], new]))
                 held = found if known is None else engine.keep(engine.union([known[1], found]))
@@ -147,6 +150,25 @@ class KeyedRows(Struct, Generic[D], dict=True):
         if known is None:
             return engine.empty(self.changed_like(name))
         return known[1] if known[0] is keys else engine.bags.matching(known[1], columns, keys)
+
+    def _is_read_whole(self, name: str, number: int) -> bool:
+        """Whether all rows of a relation are read, or were, instead of those of so many keys.
+
+        Never of a table without a key: what was read of it by keys is held against what is stored.
+        """
+        if self.known.catalog.relations[name].is_numbered:
+            return False
+        is_most = MANY_KEYS <= number <= self.most_keys
+        source = self.readable[name].source
+        return name in self._whole or (is_most and number * SHARE > source.row_count(name))
+
+    def _ask(self, number: int) -> None:
+        self.asked += number
+        if self.asked > self.most_keys:
+            why = (
+                f"it takes more than {self.most_keys} keys of base rows for all views together (`most_keys`)"
+            )
+            raise TooManyKeysError(why)
 
     def within(self, name: str, column: int, period: Period, shown: D) -> D:
         """The values of a column, before the update or after it, of which a period shows some values.
@@ -173,9 +195,7 @@ class KeyedRows(Struct, Generic[D], dict=True):
         from selfmaint.fallback.spans import rows_within  # noqa: PLC0415 - SQL only where spans are read
 
         engine, name, columns = self.known.engine, relation.name, (column,)
-        self.asked += asked.number
-        if self.asked > self.most_keys:
-            raise TooManyKeysError(f"it takes more than {self.most_keys} keys of base rows")
+        self._ask(asked.number)
         rows, read = rows_between(engine, relation, self.readable[name].source, asked)
         self.progress(f"read {read.rows_read} rows of {name} in {read.keys_asked} spans")
         if not read.is_of_spans:

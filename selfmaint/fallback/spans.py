@@ -41,8 +41,11 @@ def spans_of(
     """The rows of which some of a period's values are shown; `on_utc`: whether the engine's clock is that of UTC."""
     values = list(shown)
     pad = dt.timedelta() if on_utc else ZONES
-    spans = merged((period.span(one, pad) for one in values if None not in one), MOST_SPANS)
     with_null = any(None in one for one in values)
+    asked = [period.span(one, pad) for one in values if None not in one]
+    if with_null:  # DuckDB has null for the year of infinity, too
+        asked += [(None, dt.datetime.min), (dt.datetime.max, None)]  # noqa: DTZ901 - on the clock of UTC
+    spans = merged(asked, MOST_SPANS)
     return between(relation.columns[column], relation.types[column], spans, with_null=with_null)
 
 

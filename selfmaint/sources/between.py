@@ -70,6 +70,11 @@ def between(
         return Between(column, kind, tuple(on_clock), with_null)
     if kind.name is not TypeName.DATE:
         return Between(column, kind, spans, with_null)
-    days = ((a and a.date(), b and (b - dt.timedelta(microseconds=1)).date()) for a, b in spans)
-    ends = ((a, b + dt.timedelta(days=1) if b and b < dt.date.max else None) for a, b in days)
-    return Between(column, kind, tuple(ends), with_null)
+    return Between(column, kind, tuple((a and a.date(), b and _day_behind(b)) for a, b in spans), with_null)
+
+
+def _day_behind(end: dt.datetime) -> dt.date | None:
+    """The first day that lies behind an end, if there is one."""
+    if end.time() == dt.time.min:
+        return end.date()
+    return end.date() + dt.timedelta(days=1) if end.date() < dt.date.max else None

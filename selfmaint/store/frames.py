@@ -28,6 +28,10 @@ _NARROW = {
     pa.string_view(): pa.string(),
 }
 """Types of Arrow's with the type that holds their values here."""
+_LOST = (
+    "give a table (`to_arrow_table()`, `read_all()`) or DuckDB's relation itself: another query on its connection "
+    "ends a stream of DuckDB without an error"
+)
 _HELD = (
     *(pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64()),
     *(pa.string(), pa.date32(), pa.null(), pa.timestamp("us"), pa.timestamp("us", "UTC")),
@@ -54,6 +58,9 @@ def arrow_frame(rows: ArrowStream, name: str, unread: Collection[str] = ()) -> A
     """
     by_spark = getattr(rows, "toArrow", None)  # whose Arrow stream has no timestamps (PySpark 4.3)
     table = by_spark() if callable(by_spark) else pa.table(rows)
+    if isinstance(rows, pa.RecordBatchReader) and not table.num_rows:
+        message = f"the stream given for `{name}` has no rows, or has lost them"
+        raise input_error(Code.COLUMNS_DIFFER, message, _LOST)
     out = [*added_by_pandas(table.schema), *(column for column in table.column_names if column in unread)]
     table = table.drop_columns(out)
     wanted = [held_type(field.type) for field in table.schema]

@@ -8,7 +8,7 @@
 Conditions of soundness:
 
 1. What a view shows is f(x) of a base column x, and `Demands.of` says where a demand for any values of x may be put to:
-   so may one for those x of which f(x) is wanted. Null is shown of null alone.
+   so may one for those x of which f(x) is wanted. Null is shown of null, or of times beyond the years from 1 to 9999.
 2. For each function v = f(x) below, x lies between v (its beginning, for years and texts) less `back`, and that plus
    `ahead`. A span that is too long is as right as the shortest one: rows that are left in change nothing.
 3. `ahead` of a function of another one is the longer of both, since the shorter units fit into the longer ones; weeks

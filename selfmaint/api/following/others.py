@@ -353,6 +353,6 @@ def _moved(view: View, why: str) -> Diagnostic:
 
 
 def _failed(view: View, why: str, *, has_helpers: bool) -> Diagnostic:
-    message = f"the view `{view.name}` is not decided by what is known, and not followed by keys"
+    message = f"the view `{view.name}` is not decided by what is known, and not followed by keys: {why}"
     hint = f"{RECOMPUTE}, or take it out of this warehouse" if has_helpers else _OR_HELPERS
-    return Diagnostic(Code.NOT_MAINTAINED, message, note=why, hint=hint)
+    return Diagnostic(Code.NOT_MAINTAINED, message, hint=hint)

@@ -113,8 +113,8 @@ class OpenStore(Struct, eq=False):
         """The snapshot in which an update was committed; None if it was not, or nobody can tell.
 
         Raises:
-            InputError: SM409 its files are those of an earlier update, and nothing says whether it is that one sent
-                again; or its id is that of an update of other files.
+            InputError: SM409 its rows are those of an earlier update, and nothing says whether it is that one sent
+                again; or its id is that of an update of other rows.
         """
         if update.id is None and update.digest is None:
             return None
@@ -126,7 +126,7 @@ class OpenStore(Struct, eq=False):
                 and None not in (found[1].digest, update.digest)
                 and found[1].digest != update.digest
             ):
-                message = f"the id `{update.id}` is that of an update of other files, in snapshot {found[0]}"
+                message = f"the id `{update.id}` is that of an update of other rows, in snapshot {found[0]}"
                 raise input_error(Code.COMMITTED, message, "give this one another id", "nothing was done")
             return None if found is None else found[0]
         same = next((version for version, said in reversed(commits) if said.digest == update.digest), None)

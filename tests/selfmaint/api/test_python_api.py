@@ -513,3 +513,33 @@ def test_a_store_knows_the_same_frames_again_in_any_order(tmp_path: Path) -> Non
     applied([], [], [])
     applied([], [], [])  # nothing is no update that could come twice
     assert counts() == {(7, 3), (None, 2)}
+    with selfmaint.load(tmp_path / "w.toml", engine="duckdb") as wh:
+        rows, others = ({"pay": pa.table({"id": [i], "sale": [7], "note": ["c"]})} for i in (6, 7))
+        wh.apply(wh.maintain(Update.from_frames(wh, rows, id="monday")))
+        for again in (rows, others):
+            for ask in (wh.check, wh.maintain):  # the view has no key that could tell
+                with pytest.raises(InputError, match="SM409"):
+                    ask(Update.from_frames(wh, again, id="monday"))
+    assert counts() == {(7, 4), (None, 2)}
+
+
+@pytest.mark.parametrize("name", [dt.date(2026, 12, 1), 7, ""])
+def test_an_id_is_a_text(name: Any) -> None:
+    with pytest.raises(InputError, match=r"SM101.*not a text that tells it from others"):
+        Update({}, {}, id=name)
+
+
+def test_a_stream_that_duckdb_has_ended_is_refused() -> None:
+    """DuckDB gives a stream that has no rows any more, and no error, once another query runs on its connection."""
+    program = "create table r (a int primary key);\ncreate view v as select a from r;\n"
+    connection = duckdb.connect()
+    with selfmaint.build(program, {"v": pa.table({"a": pa.array([1], pa.int32())})}, engine="duckdb") as wh:
+        new, gone = (connection.sql(f"select {n}::int as a").arrow() for n in (2, 1))
+        with pytest.raises(
+            InputError, match=r"SM104.*the stream given for `r` has no rows, or has lost them"
+        ):
+            Update.from_frames(wh, {"r": new}, {"r": gone})
+        sides = [connection.sql(f"select {n}::int as a") for n in (2, 1)]
+        update = Update.from_frames(wh, {"r": sides[0]}, {"r": sides[1].to_arrow_table().to_reader()})
+        delta = wh.maintain(update).deltas["v"]
+        assert [pa.table(side).to_pylist() for side in (delta.gained, delta.lost)] == [[{"a": 2}], [{"a": 1}]]
