@@ -13,6 +13,7 @@ from msgspec import Struct, field
 
 from datalog.copies import replace
 from datalog.diagnostics import Diagnostic
+from selfmaint.api.file.file_settings import EngineKind
 from selfmaint.api.following.by_rows import followed_by_rows, source_of
 from selfmaint.api.following.moved import Moved
 from selfmaint.api.following.not_maintained import RECOMPUTE, NotMaintainedError
@@ -34,8 +35,10 @@ from selfmaint.warehouse.situation import Situation
 if TYPE_CHECKING:
     from selfmaint.api.following.keyed import Plan
 
-MANY_ROWS = 1_000_000
+MANY_ROWS = 100_000
 """What reads stored views of fewer rows in all is computed anew from them."""
+ON_SPARK = 10
+"""On Spark of so many times as many: there a statement takes longer, whatever it reads."""
 SHARE = 4
 """So is what reads a stored view of which a larger part than one of so many changes."""
 
@@ -312,7 +315,8 @@ class Others(Struct, Generic[D]):
         if not _reads_views_alone(catalog, catalog.view(name)):
             return False
         sizes = {one: count(self.warehouse.contents[one]) for one in self._views_of(name)}
-        return sum(sizes.values()) < MANY_ROWS or any(
+        most = MANY_ROWS * (ON_SPARK if self.warehouse.engine.name == EngineKind.SPARK else 1)
+        return sum(sizes.values()) < most or any(
             SHARE * (count(known[one].gained) + count(known[one].lost)) > size for one, size in sizes.items()
         )
 
