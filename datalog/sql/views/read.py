@@ -78,6 +78,7 @@ def read_sql(
     *,
     unfolded: Iterable[str] = (),
     instead: Mapping[str, str] = MappingProxyType({}),
+    parts: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
 ) -> SqlViews:
     """The views and tables that texts of Spark SQL define.
 
@@ -88,6 +89,7 @@ def read_sql(
         declarations: of further base relations.
         unfolded: names of views to be unfolded all the same.
         instead: by view, a query to be read in place of its own.
+        parts: by declaration the parts of its whole name, the last one first, where it is called by some of them.
 
     Returns:
         Each view as a definition over base relations; one that reads a stored view that cannot be unfolded
@@ -104,7 +106,7 @@ def read_sql(
     """
     given = [SqlText(texts)] if isinstance(texts, str) else list(texts)
     names = frozenset(name.casefold() for name in unfolded)
-    return _Reading(given, tuple(declarations), names, instead).run()
+    return _Reading(given, tuple(declarations), names, instead, parts).run()
 
 
 _COLLATED = NotToRun(
@@ -118,6 +120,7 @@ class _Reading(Struct, dict=True):
     given: tuple[Declaration, ...]
     unfolded: frozenset[str]
     instead: Mapping[str, str]
+    parts: Mapping[str, tuple[str, ...]]
     found: list[Diagnostic] = field(default_factory=list)
     opaque: dict[str, OpaqueView] = field(default_factory=dict)
     definitions: dict[str, ViewDefinition] = field(default_factory=dict)
@@ -127,7 +130,7 @@ class _Reading(Struct, dict=True):
     def __post_init__(self) -> None:
         self.catalogue = Catalogue(self._read)
         for one in self.given:
-            self.catalogue.declare(tuple(reversed(one.name.split("."))), one)
+            self.catalogue.declare(self.parts.get(one.name) or tuple(reversed(one.name.split("."))), one)
         self.tables = DeclaredTables(self.catalogue, len(self.catalogue.declarations))
 
     def run(self) -> SqlViews:

@@ -204,7 +204,7 @@ class _Project(Struct, dict=True):
         texts = [*self.unfolded(), *stored, *more]
         names = [self.names[i] for i in models if self._is_unfolded(i)]
         try:
-            found = read_sql(texts, declared, unfolded=names, instead=instead)
+            found = read_sql(texts, declared, unfolded=names, instead=instead, parts=self._whole_names)
         except ProgramError as error:
             raise ProgramError(map(said_of_unknown, error.diagnostics)) from error
         warnings = (*remarks(self.path, self.adapter, declared, found), *found.warnings)
@@ -230,12 +230,21 @@ class _Project(Struct, dict=True):
             models = {self.names[i]: i for i in here if materialized(self.nodes[i]) in _UNFOLDED}
             identifiers = {self.names[i]: i for i in bases}
             with suppress(ProgramError):  # which is said where all of it is read
-                definitions = read_sql(self.unfolded(), tables.values()).views if models else ()
+                definitions = (
+                    read_sql(self.unfolded(), tables.values(), parts=self._whole_names).views
+                    if models
+                    else ()
+                )
                 found = {
                     models[d.name]: shown(d, identifiers, tables) for d in definitions if d.name in models
                 }
                 self.known.staging = {model: its for model, its in found.items() if its is not None}
         return self.known.staging or {}
+
+    @property
+    def _whole_names(self) -> Mapping[str, tuple[str, ...]]:
+        """By name of a relation all parts of its name: a table of another schema is another one."""
+        return {name: parts(self.nodes[i]) for i, name in self.names.items()}
 
     @property
     def adapter(self) -> str:

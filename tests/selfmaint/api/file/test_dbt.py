@@ -529,3 +529,16 @@ def test_references_between_staging_models_are_between_what_they_show(tmp_path: 
     other["compiled_code"] = "select id as k_id from raw.k where id > 5"
     assert "references" not in declared(staged(tmp_path, SHOWN[0], {"model.p.k2": other, **tests}))
     assert "references" not in declared(staged(tmp_path, NOT_SHOWN[1], {"model.p.k2": other, **tests}))
+
+
+@pytest.mark.parametrize("table", ["archive.orders", "db2.raw.orders", "`Archive`.orders"])
+def test_a_table_of_another_schema_is_another_one(tmp_path: Path, table: str) -> None:
+    columns = {"id": {}, "day": {}}
+    for sql in (f"select id from {table}", f"select percentile(id, 0.5) as p from {table}"):
+        with pytest.raises(ProgramError, match="unknown table"):
+            read_dbt_manifest(project(tmp_path, sql, columns))
+    for known in ("orders", "RAW.orders", "db.raw.orders", "`db`.`raw`.`Orders`"):
+        assert read_dbt_manifest(project(tmp_path, f"select id from {known}", columns)).views
+    unread = staged(tmp_path, f"select id as o_id, day from {table}", key_tests())
+    with pytest.raises(ProgramError, match="unknown table"):
+        read_dbt_manifest(unread)
