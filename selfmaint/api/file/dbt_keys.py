@@ -1,6 +1,7 @@
 """What the tests and constraints of a dbt project promise of its relations: keys, foreign keys, columns without null.
 
-A test with a `where`, or one that only warns, promises nothing and is passed over.
+A test with a `where`, or one that only warns, promises nothing and is passed over (see `dbt_tests.py`), and so are
+constraints that dbt does not check.
 
     stg_orders: SELECT id AS order_id, customer FROM raw.orders      tested: order_id, which is a key of the source
 
@@ -16,7 +17,8 @@ from msgspec import Struct, field
 
 from datalog.copies import replace
 from datalog.model import Atom, Declaration, ForeignKey, Semantics, Variable, ViewDefinition
-from selfmaint.api.file.dbt_nodes import Node, config, kind, parts
+from selfmaint.api.file.dbt_nodes import Node, are_checked, kind, parts
+from selfmaint.api.file.dbt_tests import arguments, owner, promises, target
 
 
 class Constraints(Struct):
@@ -132,11 +134,13 @@ class Promises(Struct):
         nodes: of the manifest, by unique id.
         names: of relations, by unique id.
         same: of sources, the node that makes the same relation, if another does; else itself.
+        own: the project's own macros: see `own_macros`.
     """
 
     nodes: Mapping[str, Node]
     names: Mapping[str, str]
     same: Mapping[str, str]
+    own: Collection[str] = ()
 
     def found(self) -> dict[str, Constraints]:
         """What is said of each relation, by node."""
@@ -144,13 +148,15 @@ class Promises(Struct):
         found |= {one: found[of] for one, of in self.same.items()}
         for identifier in found:
             node = self.nodes[identifier]
+            if not are_checked(node):
+                continue
             for one in node.get("constraints") or ():
                 self._take(one, tuple(one.get("columns") or ()), found[identifier], node)
             for key, column in (node.get("columns") or {}).items():
                 for one in column.get("constraints") or ():
                     self._take(one, (str(column.get("name", key)),), found[identifier], node)
         for node in self.nodes.values():
-            if kind(node) == "test" and _promises(node):
+            if kind(node) == "test" and promises(node, self.own):
                 self._take_test(node, found)
         return found
 
@@ -183,32 +189,31 @@ class Promises(Struct):
 
     def _take_test(self, node: Node, found: Mapping[str, Constraints]) -> None:
         metadata = node.get("test_metadata") or {}
-        arguments = metadata.get("kwargs") or {}
-        column = arguments.get("column_name") or node.get("column_name")
-        reads = list((node.get("depends_on") or {}).get("nodes") or ())
-        owner = str(node.get("attached_node") or (reads[-1] if reads else ""))
-        together, package = arguments.get("combination_of_columns"), metadata.get("namespace")
+        given = arguments(node)
+        column = given.get("column_name") or node.get("column_name")
+        of = owner(node) or ""
+        together, package = given.get("combination_of_columns"), metadata.get("namespace")
         is_combined = metadata.get("name") == "unique_combination_of_columns" and package in (
             None,
             "dbt_utils",
         )
-        if owner in found and is_combined and isinstance(together, list) and together:
+        if of not in found:
+            return
+        if is_combined and isinstance(together, list) and together:
             columns = tuple(map(str, together))
             if len({name.casefold() for name in columns}) == len(columns):
-                found[owner].unique.append(columns)
-        if owner not in found or not isinstance(column, str) or package not in (None, "dbt"):
+                found[of].unique.append(columns)
+        if not isinstance(column, str) or package not in (None, "dbt"):
             return
         match metadata.get("name"):
             case "not_null":
-                found[owner].not_null.add(column)
+                found[of].not_null.add(column)
             case "unique":
-                found[owner].unique.append((column,))
-            case "relationships" if arguments.get("field"):
-                others = [one for one in reads if one != owner] or [owner]
-                other = self.same.get(others[0], others[0])
-                if other in self.names:
-                    target = self.names[other]
-                    found[owner].foreign.append(ForeignKey((column,), target, (str(arguments["field"]),)))
+                found[of].unique.append((column,))
+            case "relationships" if given.get("field") and (other := target(node, of)):
+                name = self.names.get(self.same.get(other, other))
+                if name is not None:
+                    found[of].foreign.append(ForeignKey((column,), name, (str(given["field"]),)))
             case _:
                 return
 
@@ -244,13 +249,3 @@ def _kept(
         if len(families) > 1 and "any" not in families:  # dbt's test casts
             return None
     return replace(key, target_columns=tuple(column.name for column in columns))
-
-
-def _promises(test: Node) -> bool:
-    """Whether a test that passes says something of all rows."""
-    its = config(test)
-    strict = str(its.get("severity", "error")).lower() == "error"
-    none_fails = "".join(str(its.get("error_if") or "!=0").split()) in ("!=0", ">0", "<>0", ">=1")
-    counts = "".join(str(its.get("fail_calc") or "count(*)").lower().split()) == "count(*)"
-    is_of_all = not its.get("where") and its.get("enabled", True) is not False
-    return strict and none_fails and counts and is_of_all

@@ -31,8 +31,9 @@ from datalog.sql.views.written_out.as_written import in_backticks
 from datalog.sql.views.written_out.asserted import without_assertions
 from selfmaint.api.file.dbt_columns import KnownColumns, said_of_unknown
 from selfmaint.api.file.dbt_keys import Promises, Shown, carry_down, shown, to_keys
-from selfmaint.api.file.dbt_nodes import Node, is_model, kind, materialized, parts, wrong_parts
+from selfmaint.api.file.dbt_nodes import UNFOLDED, Node, is_model, kind, materialized, parts, wrong_parts
 from selfmaint.api.file.dbt_remarks import SPARK, more_than_sql, remarks
+from selfmaint.api.file.dbt_tests import own_macros
 from selfmaint.api.file.programs import TextsAt, catalog_of_sql, digest_of, texts_at
 from selfmaint.api.file.toml_tables import read_text
 from selfmaint.errors import Code, InputError, input_error
@@ -41,7 +42,6 @@ from selfmaint.warehouse.clock import MOMENTS, Clock
 from selfmaint.warehouse.near import near_miss
 
 _STORED = frozenset({"table", "incremental", "materialized_view", "materializedview", "streaming_table"})
-_UNFOLDED = frozenset({"view", "ephemeral"})
 
 
 class Given(Struct, frozen=True):
@@ -184,14 +184,14 @@ class _Project(Struct, dict=True):
 
     def _is_unfolded(self, identifier: str) -> bool:
         node = self.nodes[identifier]
-        is_left = self.names[identifier] in self.unstored or materialized(node) in _UNFOLDED
+        is_left = self.names[identifier] in self.unstored or materialized(node) in UNFOLDED
         return is_model(node) and is_left
 
     def views(
         self, more: Sequence[SqlText] = (), instead: Mapping[str, str] = MappingProxyType({})
     ) -> SqlViews:
         """What the project defines, with more texts, and by view other queries in place of its own."""
-        constraints = Promises(self.nodes, self.names, self.same).found()
+        constraints = Promises(self.nodes, self.names, self.same, own_macros(self.data)).found()
         models = [i for i in self.names if is_model(self.nodes[i])]
         bases = [i for i in self.names if i not in models]
         columns = self._columns(bases, models)
@@ -227,7 +227,7 @@ class _Project(Struct, dict=True):
         if self.known.staging is None:
             tables = {self.names[i]: Declaration(self.names[i], columns[i]) for i in bases}
             here = [i for i in self.names if is_model(self.nodes[i])]
-            models = {self.names[i]: i for i in here if materialized(self.nodes[i]) in _UNFOLDED}
+            models = {self.names[i]: i for i in here if materialized(self.nodes[i]) in UNFOLDED}
             identifiers = {self.names[i]: i for i in bases}
             with suppress(ProgramError):  # which is said where all of it is read
                 definitions = (

@@ -9,6 +9,8 @@ from msgspec import Struct
 
 Node: TypeAlias = Mapping[str, Any]
 """What the manifest says of a model, source, seed, snapshot or test."""
+UNFOLDED = frozenset({"view", "ephemeral"})
+"""How models are kept of which nothing is stored."""
 _MOST_FOUND = 20
 
 
@@ -33,10 +35,22 @@ def config(node: Node) -> Node:
     return found if isinstance(found, dict) else {}
 
 
+def are_checked(node: Node) -> bool:
+    """Whether the constraints of a node hold: those of a model do where dbt makes a table with them, by a contract."""
+    contract = config(node).get("contract")
+    is_enforced = isinstance(contract, dict) and contract.get("enforced") is True
+    return kind(node) != "model" or (is_enforced and materialized(node) not in UNFOLDED)
+
+
 def parts(node: Node) -> tuple[str, ...]:
     """The parts of a relation's name, the last one first."""
     name = node.get("identifier") or node.get("alias") or node.get("name")
     return tuple(str(part) for part in (name, node.get("schema"), node.get("database")) if part)
+
+
+def reads(node: Node) -> tuple[str, ...]:
+    """The unique ids of the nodes that a node reads, each once."""
+    return tuple(dict.fromkeys((node.get("depends_on") or {}).get("nodes") or ()))
 
 
 class Each(Struct, frozen=True):
@@ -55,7 +69,7 @@ _NODE: Mapping[str, _Form] = {
     "config": dict,
     "columns": Each({"name": str, "data_type": str, "constraints": _CONSTRAINTS}),
     "constraints": _CONSTRAINTS,
-    "depends_on": {"nodes": (str,)},
+    "depends_on": {"nodes": (str,), "macros": (str,)},
     "test_metadata": {"name": str, "kwargs": dict},
 }
 _KINDS: Mapping[type, str] = {

@@ -18,7 +18,7 @@ from datalog.sql.views.written_out.asserted import without_assertions
 from datalog.syntax import show
 from selfmaint.api.file.dbt_manifest import Given, catalog_of_dbt, read_dbt_manifest
 from selfmaint.errors import Code, InputError
-from tests.selfmaint.api.file.test_sql_programs import data_test
+from tests.selfmaint.api.file.test_sql_programs import data_test, model
 
 ORDERS = "source.p.raw.orders"
 ASSERTED = "coalesce(date(day), nvl2(date(day), assert_true(date(day) is not null), null))"
@@ -531,6 +531,92 @@ def test_references_between_staging_models_are_between_what_they_show(tmp_path: 
     assert "references" not in declared(staged(tmp_path, NOT_SHOWN[1], {"model.p.k2": other, **tests}))
 
 
+PLAIN = ".decl orders(id: int, day: date)."
+
+
+@pytest.mark.parametrize(
+    ("to", "is_one"),
+    [
+        ("ref('s')", True),
+        ("{{ ref('s') }}", True),
+        ('ref("p", "s")', True),
+        ("ref('other', 's')", False),
+        ("ref('s', v=1)", False),
+        ("mart.s", False),
+        ("source('raw', 'orders')", False),
+        ("(select o_id from {{ ref('s') }})", False),
+        ("ref('s') where true", False),
+        ("ref(var('s'))", False),
+        (5, False),
+    ],
+)
+def test_a_reference_to_the_same_relation_is_one_where_it_is_named(
+    tmp_path: Path, to: Any, is_one: bool
+) -> None:
+    test = data_test("relationships", "model.p.s", "again", to=to, field="o_id")
+    sql = "select id as o_id, id as again from raw.orders"
+    found = declared(staged(tmp_path, sql, {"r": test, **key_tests()}))
+    assert ("references orders(id)" in found) == is_one
+
+
+@pytest.mark.parametrize(
+    ("to", "reads", "is_one"),
+    [
+        ("source('raw', 'k')", ["source.p.raw.k", ORDERS], True),
+        ("{{ source( \"raw\", 'k' ) }}", [ORDERS, "source.p.raw.k", "model.p.m"], True),
+        ("ref('k')", ["source.p.raw.k", ORDERS], False),
+        ("source('raw', 'k')", ["source.p.raw.orders"], False),
+        ("ref('k2')", ["model.p.k2.v1", ORDERS], True),
+        ("ref('k2', version='1')", ["model.p.k2.v2", "model.p.k2.v1", ORDERS], True),
+        ("ref('k2')", ["model.p.k2.v1", "model.p.k2.v2", ORDERS], False),
+        (None, ["source.p.raw.k", ORDERS], True),
+        (None, ["source.p.raw.k", "model.p.m", ORDERS], False),
+        (
+            "(select id from {{ source('raw','k') }} union all select id from x)",
+            ["source.p.raw.k", ORDERS],
+            False,
+        ),
+    ],
+)
+def test_a_reference_is_to_what_the_test_names(
+    tmp_path: Path, to: str | None, reads: list[str], is_one: bool
+) -> None:
+    key = {"id": {"name": "id", "data_type": "int", "constraints": [{"type": "primary_key"}]}}
+    source = {"resource_type": "source", "name": "k", "schema": "raw", "database": "db", "columns": key}
+    test = data_test("relationships", ORDERS, "id", field="id", **({} if to is None else {"to": to}))
+    test["depends_on"] = {"nodes": reads}
+    more = {f"model.p.k2.v{i}": model(f"k2_v{i}", "select id from raw.k", "view") for i in (1, 2)}
+    path = project(tmp_path, columns={"id": {"data_type": "int"}, "day": {}}, t=test, **more)
+    data = json.loads(path.read_text())
+    data["sources"]["source.p.raw.k"] = source
+    path.write_text(json.dumps(data))
+    assert ("references k(id)" in declared(path)) == is_one
+
+
+@pytest.mark.parametrize(
+    ("said", "of"),
+    [
+        ("{{ get_where_subquery(ref('s')) }}", "s"),
+        ("{{ get_where_subquery(source('raw', 'orders')) }}", "orders"),
+        ("{{ ref('s') }}", "s"),
+        ("{{ mine(ref('s')) }}", None),
+        ("{{ get_where_subquery(...) }}", None),
+        (None, None),
+    ],
+)
+def test_a_test_is_of_the_relation_that_it_is_called_with(
+    tmp_path: Path, said: str | None, of: str | None
+) -> None:
+    """Older manifests do not say it otherwise, and list the nodes in an order of their own."""
+    test = data_test("not_null", "", "o_id" if of == "s" else "day", model=said)
+    test |= {"attached_node": None, "depends_on": {"nodes": ["model.p.s", ORDERS]}}
+    found = declared(staged(tmp_path, SHOWN[0], {"t": test}))
+    named = {"s": "id: int not null, day: date", "orders": "id: int, day: date not null"}
+    assert found == (f".decl orders({named[of]})." if of else PLAIN)
+    test["depends_on"] = {"nodes": [ORDERS]}
+    assert "day: date not null" in declared(staged(tmp_path, SHOWN[0], {"t": test})) or of == "s"
+
+
 @pytest.mark.parametrize("table", ["archive.orders", "db2.raw.orders", "`Archive`.orders"])
 def test_a_table_of_another_schema_is_another_one(tmp_path: Path, table: str) -> None:
     columns = {"id": {}, "day": {}}
@@ -542,3 +628,48 @@ def test_a_table_of_another_schema_is_another_one(tmp_path: Path, table: str) ->
     unread = staged(tmp_path, f"select id as o_id, day from {table}", key_tests())
     with pytest.raises(ProgramError, match="unknown table"):
         read_dbt_manifest(unread)
+
+
+@pytest.mark.parametrize("contract", [None, {"enforced": False}, {"enforced": True}])
+@pytest.mark.parametrize("kind", ["view", "ephemeral", "table"])
+def test_constraints_of_models_that_dbt_does_not_check_are_none(
+    tmp_path: Path, kind: str, contract: Any
+) -> None:
+    said = {"id": {"name": "id", "constraints": [{"type": "unique"}, {"type": "not_null"}]}}
+    sql = "select id, day from raw.orders"
+    config = {"materialized": kind, "contract": contract}
+    path = staged(tmp_path, sql, {}, config=config, columns=said, constraints=[])
+    assert declared(path) == PLAIN
+    checked = [one.name for one in read_dbt_manifest(path).declarations if one.key and one.name == "s"]
+    assert checked == (["s"] if kind == "table" and contract == {"enforced": True} else [])
+
+
+@pytest.mark.parametrize(
+    ("macros", "is_of_dbt"),
+    [
+        (["macro.dbt.test_unique", "macro.dbt.get_where_subquery"], True),
+        (["macro.p.test_unique"], False),
+        (["macro.dbt.test_unique", "macro.p.get_where_subquery"], False),
+        ([], True),
+        (None, True),
+    ],
+)
+def test_a_test_that_a_project_defines_itself_promises_nothing(
+    tmp_path: Path, macros: list[str] | None, is_of_dbt: bool
+) -> None:
+    test = data_test("unique", ORDERS, "id")
+    test["depends_on"]["macros"] = macros
+    path = project(tmp_path, columns={"id": {}, "day": {}}, t=test)
+    assert ("unique" in declared(path)) == is_of_dbt
+    data = json.loads(path.read_text())
+    for name in ("default__test_unique", "spark__get_where_subquery", "test_other"):
+        data["metadata"]["project_name"] = "p"
+        data["macros"] = {f"macro.p.{name}": {}, "macro.dbt.default__test_unique": {}}
+        path.write_text(json.dumps(data))
+        assert ("unique" in declared(path)) == (is_of_dbt and name == "test_other")
+
+
+@pytest.mark.parametrize("limit", [0, 1, 500])
+def test_a_test_of_some_rows_promises_nothing(tmp_path: Path, limit: int) -> None:
+    test = data_test("unique", ORDERS, "id", {"severity": "ERROR", "limit": limit})
+    assert declared(project(tmp_path, columns={"id": {}, "day": {}}, t=test)) == ".decl orders(id, day)."
