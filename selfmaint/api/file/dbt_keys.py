@@ -74,6 +74,11 @@ class Shown(Struct, frozen=True):
         found = [self.columns.get(name.casefold()) for name in names]
         return tuple(one for one in found if one is not None) if None not in found else None
 
+    def apart(self, names: Iterable[str]) -> tuple[str, ...] | None:
+        """As `below`; None, too, where two of them show one column."""
+        found = self.below(names)
+        return found if found is not None and len({*found}) == len(found) else None
+
 
 def shown(
     definition: ViewDefinition, identifiers: Mapping[str, str], tables: Mapping[str, Declaration]
@@ -108,11 +113,12 @@ def carry_down(
     for model, its in models.items():
         mine, base = found[model], found[its.of]
         base.not_null.update(one for name in mine.not_null for one in its.below([name]) or ())
-        base.unique += [columns for given in mine.unique if (columns := its.below(given)) is not None]
+        unique = [columns for given in mine.unique if (columns := its.below(given)) is not None]
+        base.unique += [tuple(dict.fromkeys(columns)) for columns in unique]  # two may show one column
         base.foreign += [
             replace(key, columns=columns)
             for key in mine.foreign
-            if (columns := its.below(key.columns)) is not None
+            if (columns := its.apart(key.columns)) is not None
         ]
     by_name = {names[model]: its for model, its in models.items()}
     for one in {id(one): one for one in found.values()}.values():
@@ -123,7 +129,7 @@ def _led(key: ForeignKey, models: Mapping[str, Shown], names: Mapping[str, str])
     its = models.get(key.target)
     if its is None:
         return key
-    columns = its.below(key.target_columns)
+    columns = its.apart(key.target_columns)
     return None if columns is None else replace(key, target=names[its.of], target_columns=columns)
 
 

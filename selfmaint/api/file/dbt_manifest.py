@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -24,14 +23,23 @@ from typing import Any
 from msgspec import Struct, field
 
 from datalog.copies import replace
-from datalog.diagnostics import Diagnostic, ProgramError
+from datalog.diagnostics import Diagnostic, ProgramError, Severity
 from datalog.model import Column, Declaration
 from datalog.sql.views import SqlText, SqlViews, read_sql
 from datalog.sql.views.written_out.as_written import in_backticks
 from datalog.sql.views.written_out.asserted import without_assertions
 from selfmaint.api.file.dbt_columns import KnownColumns, said_of_unknown
 from selfmaint.api.file.dbt_keys import Promises, Shown, carry_down, shown, to_keys
-from selfmaint.api.file.dbt_nodes import UNFOLDED, Node, is_model, kind, materialized, parts, wrong_parts
+from selfmaint.api.file.dbt_nodes import (
+    UNFOLDED,
+    Node,
+    is_model,
+    kind,
+    materialized,
+    parts,
+    reads,
+    wrong_parts,
+)
 from selfmaint.api.file.dbt_remarks import SPARK, more_than_sql, remarks
 from selfmaint.api.file.dbt_tests import own_macros
 from selfmaint.api.file.programs import TextsAt, catalog_of_sql, digest_of, texts_at
@@ -220,26 +228,49 @@ class _Project(Struct, dict=True):
     def _staging(
         self, bases: Iterable[str], columns: Mapping[str, tuple[Column, ...]]
     ) -> Mapping[str, Shown]:
-        """The models that show each row of a base relation, in the database, too; the same at every moment.
-
-        Not those in `dbt_unstored`: an incremental model may have fewer rows there than its query.
-        """
+        """The models that show each row of a base relation, in the database, too; the same at every moment."""
         if self.known.staging is None:
-            tables = {self.names[i]: Declaration(self.names[i], columns[i]) for i in bases}
-            here = [i for i in self.names if is_model(self.nodes[i])]
-            models = {self.names[i]: i for i in here if materialized(self.nodes[i]) in UNFOLDED}
             identifiers = {self.names[i]: i for i in bases}
-            with suppress(ProgramError):  # which is said where all of it is read
-                definitions = (
-                    read_sql(self.unfolded(), tables.values(), parts=self._whole_names).views
-                    if models
-                    else ()
-                )
-                found = {
-                    models[d.name]: shown(d, identifiers, tables) for d in definitions if d.name in models
-                }
-                self.known.staging = {model: its for model, its in found.items() if its is not None}
-        return self.known.staging or {}
+            models = {self.names[i]: i for i in self._over(identifiers.values())}
+            texts = [self._text(i, self.nodes[i]) for i in models.values()]
+            words = "\n".join(one.text for one in texts).casefold()
+            declared = [Declaration(name, _named_in(words, columns[i])) for name, i in identifiers.items()]
+            found = self._readable(texts, declared)
+            tables = {one.name: one for one in found.declarations if one.name in identifiers}
+            all_shown = {models[d.name]: shown(d, identifiers, tables) for d in found.views}
+            self.known.staging = {model: its for model, its in all_shown.items() if its is not None}
+        return self.known.staging
+
+    def _over(self, bases: Collection[str]) -> list[str]:
+        """The models of which dbt stores nothing, over base relations and other such models alone.
+
+        What dbt stores, in `dbt_unstored` or not, may have other rows than its query: an incremental model has fewer.
+        """
+        found = [i for i in self.names if is_model(self.nodes[i]) and materialized(self.nodes[i]) in UNFOLDED]
+        while True:
+            known = {*bases, *found}
+            left = [i for i in found if self._read_by(i) <= known]
+            if len(left) == len(found):
+                return left
+            found = left
+
+    def _readable(self, texts: Sequence[SqlText], tables: Sequence[Declaration]) -> SqlViews:
+        """What those of the texts define that can be read; what is wrong with others is said where all are read."""
+        left = list(texts)
+        while left:
+            try:
+                return read_sql(left, tables, parts=self._whole_names)
+            except ProgramError as error:
+                errors = (one for one in error.diagnostics if one.severity is Severity.ERROR)
+                wrong = {one.span.source for one in errors if one.span is not None}
+                before, left = left, [one for one in left if one.name not in wrong]
+                if len(left) == len(before):
+                    break
+        return SqlViews((), ())
+
+    def _read_by(self, model: str) -> set[str]:
+        """The nodes whose relations a model reads, as dbt knows them."""
+        return {self.same.get(i, i) for i in reads(self.nodes[model])}
 
     @property
     def _whole_names(self) -> Mapping[str, tuple[str, ...]]:
@@ -288,11 +319,7 @@ class _Project(Struct, dict=True):
             one: self.known.columns({i: self.nodes[i] for i in its}, self.names[one], self.adapter)
             for one, its in same.items()
         }
-        read = {
-            self.same.get(i, i)
-            for one in models
-            for i in (self.nodes[one].get("depends_on") or {}).get("nodes") or ()
-        }
+        read = {i for one in models for i in self._read_by(one)}
         if bare := [self.names[one] for one, columns in found.items() if not columns and one in read]:
             raise self.known.missing(self.path, bare)
         return found
@@ -310,3 +337,8 @@ def _names(parts_of: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
         needed = next((n for n, count in enumerate(counts, 1) if count[ends(one, n)] == 1), len(one))
         found[identifier] = ".".join(reversed(one[:needed]))
     return found
+
+
+def _named_in(words: str, columns: Iterable[Column]) -> tuple[Column, ...]:
+    """Columns without those that cannot be read and that a text does not name, but by a `*`."""
+    return tuple(one for one in columns if one.unmodelled is None or one.name.casefold() in words)

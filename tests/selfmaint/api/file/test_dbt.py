@@ -531,7 +531,34 @@ def test_references_between_staging_models_are_between_what_they_show(tmp_path: 
     assert "references" not in declared(staged(tmp_path, NOT_SHOWN[1], {"model.p.k2": other, **tests}))
 
 
+KEYED = ".decl orders(id: int not null, day: date) key(id)."
 PLAIN = ".decl orders(id: int, day: date)."
+
+
+@pytest.mark.parametrize("kind", ["incremental", "table", "materialized_view"])
+@pytest.mark.parametrize("reads", [{"nodes": ["model.p.i"]}, {}])
+def test_tests_of_a_view_over_what_dbt_stores_are_not_so_of_what_that_reads(
+    tmp_path: Path, kind: str, reads: Any
+) -> None:
+    """The view has the rows that dbt merged by their key, not those of the query here."""
+    stored = model("i", "select id, day from raw.orders", kind)
+    path = staged(tmp_path, "select id as o_id, day from mart.i", {"model.p.i": stored, **key_tests()})
+    data = json.loads(path.read_text())
+    data["nodes"]["model.p.s"]["depends_on"] = reads
+    path.write_text(json.dumps(data))
+    for unstored in ((), ("i",)):
+        assert declared(path, Given(unstored=unstored)) == PLAIN
+
+
+def test_what_is_tested_counts_whatever_other_models_read(tmp_path: Path) -> None:
+    """A report over a stored model, one over that, and one that dbt knows nothing of."""
+    reports = {
+        "model.p.r": model("r", "select * from mart.m", "view", depends_on={"nodes": ["model.p.m"]}),
+        "model.p.r2": model("r2", "select * from mart.r", "view", depends_on={"nodes": ["model.p.r"]}),
+        "model.p.r3": model("r3", "select * from mart.m", "view"),
+        "model.p.r4": model("r4", "select * from mart.r3", "view"),
+    }
+    assert declared(staged(tmp_path, SHOWN[0], {**reports, **key_tests()})) == KEYED
 
 
 @pytest.mark.parametrize(
@@ -673,3 +700,39 @@ def test_a_test_that_a_project_defines_itself_promises_nothing(
 def test_a_test_of_some_rows_promises_nothing(tmp_path: Path, limit: int) -> None:
     test = data_test("unique", ORDERS, "id", {"severity": "ERROR", "limit": limit})
     assert declared(project(tmp_path, columns={"id": {}, "day": {}}, t=test)) == ".decl orders(id, day)."
+
+
+@pytest.mark.parametrize(
+    ("sql", "is_shown"),
+    [
+        ("select id as o_id, day from raw.orders", True),
+        ("select *, id as o_id from raw.orders", True),
+        ("select *, id as o_id from raw.orders where tags is not null", False),
+        ("select id as tags, tags as o_id from raw.orders", False),
+    ],
+)
+def test_a_column_of_another_type_keeps_no_key_from_being_known(
+    tmp_path: Path, sql: str, is_shown: bool
+) -> None:
+    path = staged(tmp_path, sql, key_tests())
+    data = json.loads(path.read_text())
+    data["sources"][ORDERS]["columns"]["tags"] = {"name": "tags", "data_type": "array<string>"}
+    data["nodes"]["model.p.m"]["compiled_code"] = "select id from raw.orders"
+    path.write_text(json.dumps(data))
+    assert catalog_of_dbt(path)
+    assert ("key(id)" in declared(path)) == is_shown
+
+
+def test_two_columns_that_show_one_are_one_column_of_a_key(tmp_path: Path) -> None:
+    together = data_test("unique_combination_of_columns", "model.p.s", "", combination_of_columns=["a", "b"])
+    sql = "select id as a, id as b, day from raw.orders"
+    assert declared(staged(tmp_path, sql, {"t": together})) == f"{PLAIN[:-1]} unique(id)."
+    path = staged(tmp_path, sql, {"t": together})
+    data = json.loads(path.read_text())
+    reference = {"type": "foreign_key", "columns": ["id", "v"], "to": "mart.s", "to_columns": ["a", "b"]}
+    key = {n: {"name": n, "data_type": "int"} for n in ("id", "v")}
+    data["sources"]["source.p.raw.x"] = {**data["sources"][ORDERS], "name": "x", "identifier": "x"}
+    data["sources"]["source.p.raw.x"] |= {"columns": key, "constraints": [reference]}
+    path.write_text(json.dumps(data))
+    assert catalog_of_dbt(path)
+    assert not any(one.foreign_keys for one in read_dbt_manifest(path).declarations)
