@@ -161,8 +161,8 @@ def local_contents(frame: DataFrame, database: Database) -> Relation | None:
         if not files or _common_schema(files) is None or not _are_gregorian(files, days):
             return None
         found = parquet_columns(database, files, names)
-    except (InputError, OSError, ValueError, pa.ArrowException, Py4JError, PySparkException):
-        return None
+    except (InputError, OSError, ValueError, OverflowError, pa.ArrowException, Py4JError, PySparkException):
+        return None  # a date before the year 1 is none of Python's
     return Relation(found.stored, tuple(frame.columns)) if list(found.types) == types_of(frame) else None
 
 

@@ -111,6 +111,15 @@ def require_types(stored: Sequence[StoredType], expected: Expected) -> None:
         raise InputError(differences)
 
 
+_IN_PANDAS = {
+    (TypeName.TIMESTAMP_NTZ, TypeName.DATE): ".dt.date",
+    (TypeName.TIMESTAMP, TypeName.DATE): ".dt.date",
+    (TypeName.TIMESTAMP_NTZ, TypeName.TIMESTAMP): ".dt.tz_localize(ZONE)",
+    (TypeName.TIMESTAMP, TypeName.TIMESTAMP_NTZ): ".dt.tz_localize(None)",
+}
+"""How times become what is declared, in the library that has no other type of them."""
+
+
 def type_difference(contents: str, column: str, stored: StoredType, declared: ColumnType) -> Diagnostic:
     """SM104 for a column of another type than declared."""
     shown = stored.text if isinstance(stored, Unmodelled) else str(stored)
@@ -122,6 +131,9 @@ def type_difference(contents: str, column: str, stored: StoredType, declared: Co
         hint = f"store it as `{declared}`, by a cast (in pandas `.astype('Int64')`)"
     elif stored.name.is_floating and not declared.name.is_floating:
         hint = f"store it as `{declared}`, by a cast, or declare `{column}` as `{shown}`, but no key and no money"
+    elif (stored.name, declared.name) in _IN_PANDAS:
+        how = _IN_PANDAS[stored.name, declared.name]
+        hint = f"declare `{column}` as `{shown}`, or store it as `{declared}` (in pandas `{how}`)"
     elif fits(declared, stored):
         hint = f"declare `{column}` as `{shown}`, which is wider, or store it as `{declared}`"
     else:

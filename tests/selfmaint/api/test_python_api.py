@@ -543,3 +543,28 @@ def test_a_stream_that_duckdb_has_ended_is_refused() -> None:
         update = Update.from_frames(wh, {"r": sides[0]}, {"r": sides[1].to_arrow_table().to_reader()})
         delta = wh.maintain(update).deltas["v"]
         assert [pa.table(side).to_pylist() for side in (delta.gained, delta.lost)] == [[{"a": 2}], [{"a": 1}]]
+
+
+@pytest.mark.parametrize(
+    ("declared", "zone", "hint"),
+    [
+        ("date", None, ".dt.date"),
+        ("timestamp", None, ".dt.tz_localize(ZONE)"),
+        ("timestamp_ntz", "UTC", ".dt.tz_localize(None)"),
+    ],
+)
+def test_times_of_pandas_are_told_how_they_become_what_is_declared(
+    declared: str, zone: str | None, hint: str
+) -> None:
+    program = f"create table r (a int primary key, t {declared});\ncreate view v as select a from r;\n"
+    frame = pd.DataFrame({"a": [1], "t": pd.to_datetime(["2026-12-01 10:00"]).tz_localize(zone)})
+    with selfmaint.build(program, {"v": pa.table({"a": pa.array([], pa.int32())})}, engine="duckdb") as wh:
+        with pytest.raises(InputError) as refused:
+            Update.from_frames(wh, {"r": frame})
+        assert hint in str(refused.value.diagnostics[0].hint)
+        made = {
+            ".dt.date": frame.t.dt.date,
+            ".dt.tz_localize(ZONE)": frame.t.dt.tz_localize("Europe/Zurich" if zone is None else None),
+            ".dt.tz_localize(None)": frame.t.dt.tz_localize(None),
+        }
+        assert Update.from_frames(wh, {"r": frame.assign(t=made[hint])}).inserted
