@@ -15,8 +15,10 @@ from typing import Any
 
 from datalog.copies import replace
 from datalog.model import Atom, Comparison, Constant, Predicate, Rule, Variable, Version
+from datalog.sql.duckdb import relations as sql
 from selfmaint.duckdb.database import Database
 from selfmaint.duckdb.extensions import Extension, written
+from selfmaint.duckdb.failures import writing_sql
 from selfmaint.duckdb.relation import Stored
 from selfmaint.engine.column_types import is_integer
 
@@ -40,14 +42,22 @@ def rows_of_keys(database: Database, rows: Extension, columns: Sequence[int], ke
     Raises:
         InputError: SM502 DuckDB compares otherwise than Spark.
     """
-    terms = tuple(Variable(f"X{i}") for i in range(len(rows.stored.types)))
+    types, names = rows.stored.types, [keys.stored.name, rows.stored.name]
+    terms = tuple(Variable(f"X{i}") for i in range(len(types)))
     asked, found = Atom(_KEYS, tuple(terms[i] for i in columns)), Atom(_FOUND, terms)
     parts = by_parts(Rule(found, (asked, Atom(_ROWS, terms))), keys, rows)
     # Of two equal values the row's is taken: keys may have another type.
     parts = [replace(part, body=(part.body[1], part.body[0], *part.body[2:])) for part in parts]
     made = written(parts, {_KEYS: keys, _ROWS: rows})
+    pairs = [(types[column], kind) for column, kind in zip(columns, keys.stored.types, strict=True)]
+    is_one = all(one == other or (is_integer(one) and is_integer(other)) for one, other in pairs)
     with database.tuning.as_written():
-        return database.table(made.query(distinct=False), made.types, [keys.stored.name, rows.stored.name])
+        given = database.table(made.query(distinct=not is_one), made.types, names)
+    if is_one:
+        return given
+    with writing_sql():  # two keys may equal one value: 2**53 and the next whole number are one double
+        query = sql.matching((names[1], types), range(len(types)), (given.name, given.types))
+    return database.table(query, types, [names[1], given.name])
 
 
 def by_parts(rule: Rule, keys: Extension, stored: Extension) -> list[Rule]:

@@ -19,6 +19,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from psycopg import sql
 
@@ -253,6 +255,20 @@ def test_rows_that_stand_twice_are_all_found_by_values_of_any_type(
         found, _ = files.read("item", columns, engine.load(some, columns, [ANY] * len(columns)))
         assert engine.count(found) == 2 * len(expected)
         assert frozenset(engine.sample(found, 99)) == expected
+
+
+def test_a_row_that_equals_two_keys_is_found_as_often_as_it_is_there(tmp_path: Path) -> None:
+    """Two whole numbers are one as doubles."""
+    engine = DuckEngine()
+    double, bigint = (ColumnType(name) for name in (TypeName.DOUBLE, TypeName.BIGINT))
+    rows = pa.table({"x": [2.0**53, 2.0**53, 1.0], "n": [1, 1, 2]})
+    pq.write_table(rows, tmp_path / "t.parquet")
+    expected = Expected("t", ("x", "n"), (double, bigint))
+    source = DuckSource("lake", engine, {"t": StoredFiles(str(tmp_path / "t.parquet"), expected)})
+    keys = engine.load([(2**53,), (2**53 + 1,), (7,)], ["x"], [bigint])
+    found, read = source.read("t", ["x"], keys)
+    assert sorted(pa.table(found).to_pydict()["x"]) == [2.0**53] * 2
+    assert read.rows_read == 2
 
 
 @both
