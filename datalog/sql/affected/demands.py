@@ -19,7 +19,7 @@ Conditions of soundness. Let D be a database and V some values.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from msgspec import Struct, field
 from sqlglot import exp
@@ -45,6 +45,7 @@ from datalog.sql.affected.plan import (
     linked,
     number_of,
 )
+from datalog.sql.affected.series import written_type
 
 Place = tuple[int, int]
 """An occurrence of a base relation, and the 0-based position of a column."""
@@ -71,6 +72,7 @@ class Demands(Struct):
     scans: dict[int, Scan] = field(default_factory=dict)
     _origins: dict[int, frozenset[Place]] = field(default_factory=dict)
     _found: dict[tuple[int, int], frozenset[Place]] = field(default_factory=dict)
+    _listed: dict[int, ColumnType] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.scans = {one.number: one for one in every(self.plan) if isinstance(one, Scan)}
@@ -89,6 +91,10 @@ class Demands(Struct):
                 self._origins |= {c: frozenset({(number, i)}) for i, c in enumerate(columns)}
             case Project(_, items):
                 self._origins |= {n: its for n, tree in items if (its := self._values(tree))}
+                listed = ((n, self._listed.get(number_of(tree) or 0)) for n, tree in items)
+                self._listed |= {n: kind for n, kind in listed if kind is not None}
+            case Series(_, number, first) if (kind := written_type(first)) is not None:
+                self._listed[number] = kind
             case Combined(kind, _, _, _, pairs):
                 for own, left, right in pairs:
                     sides = [self._origins.get(left)]
@@ -113,13 +119,22 @@ class Demands(Struct):
 
     def alike(self, places: Iterable[Place]) -> bool:
         """Condition 4, of some base columns."""
-        types = {self.type_of(place) for place in places}
+        return self._are_one({self.type_of(place) for place in places})
+
+    @staticmethod
+    def _are_one(types: Collection[ColumnType]) -> bool:
         is_one = len(types) == 1 or all(one.name.is_integer for one in types)
         return is_one and not any(one.name.has_signed_zeros for one in types)
 
     def _are_alike(self, one: int, other: int) -> bool:
-        both = [self._origins.get(number) for number in (one, other)]
-        return all(both) and self.alike(place for its in both if its for place in its)
+        both = [self._types_of(number) for number in (one, other)]
+        return all(both) and self._are_one(both[0] | both[1])
+
+    def _types_of(self, number: int) -> frozenset[ColumnType]:
+        """The types of what a column has nothing but values of, as far as that is known."""
+        if number in self._listed:
+            return frozenset({self._listed[number]})
+        return frozenset(map(self.type_of, self.origins(number)))
 
     # -------------------------------------------------------------------------------------------- demands
 
@@ -220,7 +235,7 @@ class Demands(Struct):
                     yield from self._link(node, one, other, plan.right)
 
     def _link(self, node: int, source: int, target: int, plan: Plan) -> Iterator[Link]:
-        if not self._are_alike(source, target):
+        if source not in self._origins or not self._are_alike(source, target):
             return
         for place in self.of(plan, target):
             if self.alike([place, *self._origins[source]]):

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from datalog.model import ColumnType, TypeName
 from datalog.sql.affected.names import UnknownShapeError
 from datalog.sql.affected.plan import Linked, Plan, Series
 
@@ -37,6 +38,15 @@ def series_over(plan: Plan, number: int, call: exp.Expr, inner: Sequence[Linked]
     if inner:
         raise UnknownShapeError("a sequence has a subquery in it")
     return Series(plan, number, call.args["start"], call.args["end"], _step(call.args.get("step")))
+
+
+def written_type(first: exp.Expr) -> ColumnType | None:
+    """The type of a sequence that begins with a date, or an int, that is written out."""
+    while isinstance(first, exp.Paren):
+        first = first.this
+    if isinstance(first, exp.TsOrDsToDate) or (isinstance(first, exp.Cast) and first.to.is_type("date")):
+        return ColumnType(TypeName.DATE)
+    return ColumnType(TypeName.INT) if isinstance(first, exp.Literal) and first.is_int else None
 
 
 def _step(step: exp.Expr | None) -> tuple[int, str] | None:
