@@ -26,6 +26,7 @@ from datalog.sql.affected.plan import (
     Project,
     Query,
     Scan,
+    Series,
     every,
     number_of,
 )
@@ -68,7 +69,7 @@ def _origin(plan: Plan, number: int) -> int | None:
                 return _origin(input, number) if plan.extends else None
             inner = number_of(own)
             return None if inner is None else _origin(input, inner)
-        case Filter(input) | Distinct(input):
+        case Filter(input) | Distinct(input) | Series(input):
             return _origin(input, number)
         case Aggregate(input, groups):
             return _origin(input, number) if number in groups and not plan.sets else None
@@ -85,7 +86,7 @@ def _is_of_one(plan: Plan, scan: Scan, key: set[int]) -> bool:
     match plan:
         case Scan():
             return plan is scan
-        case Filter(input) | Distinct(input) | Project(input):
+        case Filter(input) | Distinct(input) | Project(input) | Series(input):
             return _is_of_one(input, scan, key)
         case Join(kind, left, right):
             on_the_right = kind == "inner" and _is_of_one(right, scan, key)
