@@ -162,8 +162,12 @@ def digest_of(platform: Platform[D], files: Mapping[Predicate, str], update: Upd
     for predicate, frame in sorted(update.sides.items(), key=lambda entry: str(entry[0])):
         if predicate not in files:
             number, mixed = platform.digest(frame)
-            some, name = some or number > 0, ROWS
-            digest.update(f"{predicate}\0{number}:{mixed}\0".encode())
+            name = ROWS
+            if number:
+                some = True
+                digest.update(f"{predicate}\0{number}:{mixed}\0".encode())
+            continue
+        if not platform.engine.nonempty(Program(), (predicate,), Facts({predicate: frame})):
             continue
         path = files[predicate]
         parts = data_files(Path(path)) if "://" not in path else []
@@ -172,7 +176,7 @@ def digest_of(platform: Platform[D], files: Mapping[Predicate, str], update: Upd
         for part in parts:
             with part.open("rb") as rows:
                 digest.update(f"{predicate}\0".encode() + hashlib.file_digest(rows, "sha256").digest())
-        some = some or bool(platform.engine.nonempty(Program(), (predicate,), Facts({predicate: frame})))
+        some = True
     return name + digest.hexdigest() if some else None
 
 

@@ -23,7 +23,8 @@ def series_in(tree: exp.Expr) -> exp.Expr | None:
     """The call of `sequence` whose values are rows, if a tree is that."""
     while isinstance(tree, exp.Alias | exp.Paren):
         tree = tree.this
-    inside = tree.this if isinstance(tree, exp.Explode) and not tree.expressions else None
+    # Not `explode_outer` and `posexplode`, which are kinds of it here, and have other rows.
+    inside = tree.this if type(tree) is exp.Explode and not tree.expressions else None
     return inside if isinstance(inside, exp.GenerateSeries) else None
 
 

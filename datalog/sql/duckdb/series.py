@@ -10,6 +10,8 @@ from datalog.sql.duckdb.types import SqlType, Typed, UnlikeSparkError, cast, unl
 
 FIRST, LAST, STEP, PLACE = "series_first", "series_last", "series_step", "series_place"
 _BIGINT = ColumnType(TypeName.BIGINT)
+_WITH_STEPS = (ColumnType(TypeName.INT), _BIGINT)
+_MOST_INT = 2**31 - 1
 _MONTHS = "(year(:last) - year(:first)) * 12 + month(:last) - month(:first)"  # as many, or one more, are whole months
 _WRONG = "the ends of a sequence lie in the other direction than its step"
 
@@ -25,6 +27,10 @@ def listed(first: Typed, last: Typed, step: tuple[int, str] | None) -> tuple[dic
     is_number = isinstance(kind, ColumnType) and kind.name.is_integer
     if kind != its or not (is_date or is_number) or (step and (step[1] == "number") != is_number):
         raise UnlikeSparkError(f"a sequence from `{_name(kind)}` to `{_name(its)}`")
+    if (
+        step and is_number and (kind not in _WITH_STEPS or abs(step[0]) > _MOST_INT)
+    ):  # Spark takes the widest type
+        raise UnlikeSparkError(f"a sequence of `{_name(kind)}` by {step[0]}")
     ends = {"first": cast(one, kind), "last": cast(other, kind)}
     by: exp.Expr = filled("CASE WHEN :first <= :last THEN 1 ELSE -1 END", **ends)
     size, unit = (1, "number") if step is None else step
@@ -46,7 +52,7 @@ def value(kind: SqlType, step: tuple[int, str] | None) -> tuple[exp.Expr, exp.Ex
     elif isinstance(kind, ColumnType) and kind.name is TypeName.DATE:
         found = filled(f"{FIRST} + CAST({way} AS INTEGER)")
     else:
-        found = cast(filled(f"CAST({FIRST} AS HUGEINT) + {way}"), kind)
+        found = cast(filled(f"CAST({FIRST} AS HUGEINT) + CAST({PLACE} AS HUGEINT) * {STEP}"), kind)
     test = f"CASE WHEN {STEP} > 0 THEN :value <= {LAST} ELSE :value >= {LAST} END"
     return found, filled(test, value=found)
 

@@ -283,6 +283,8 @@ def default_name(node: exp.Expr) -> str:
     """The name of a column without an alias: of the column it is, else its text, as Spark has it."""
     if isinstance(node, exp.Column):
         return node.name
+    if type(node) is exp.Explode:
+        return "col"
     plain = node.copy()
     for column in plain.find_all(exp.Column):
         column.set("table", None)

@@ -509,6 +509,10 @@ def test_a_store_knows_the_same_frames_again_in_any_order(tmp_path: Path) -> Non
     assert counts() == {(7, 2), (None, 1)}
     with pytest.raises(InputError, match="SM409"):
         applied([3, 2], ["b", None], [None, 7])
+    with selfmaint.load(tmp_path / "w.toml", engine="duckdb") as wh:
+        again = pa.table({"id": [2, 3], "sale": [7, None], "note": [None, "b"]})
+        with pytest.raises(InputError, match="SM409"):  # with a part of no rows it is no other update
+            wh.check(Update.from_frames(wh, {"pay": again}, {"pay": again.slice(0, 0)}))
     applied([4, 5], ["b", None], [None, 7])  # the same values, other rows
     applied([], [], [])
     applied([], [], [])  # nothing is no update that could come twice

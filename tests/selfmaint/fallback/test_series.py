@@ -119,3 +119,28 @@ def test_views_are_what_recomputing_gives(tmp_path: Path, seed: int) -> None:
                 right = connection.sql(text.format(**IN_DUCKDB)).to_arrow_table()
                 assert bag(pa.table(warehouse.read(name))) == bag(right), (text, night)
     assert {name for name in ("v0", "v7", "v9", "v10") if name in texts} <= followed
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select id, explode_outer(sequence(1, room)) as n from stay",
+        "select id, n from stay lateral view explode_outer(sequence(1, room)) t as n",
+        "select id, n from stay lateral view outer explode(sequence(1, room)) t as n",
+        "select id, posexplode(sequence(1, room)) from stay",
+        "select id, explode(sequence(cast(room as smallint), 4S, 1)) as n from stay",
+        "select id, explode(sequence(room, 4, 3000000000)) as n from stay",
+        "select explode(sequence(cast(arrival as timestamp), timestamp '2026-02-02', interval 1 day)) as n from stay",
+        "select id, explode(sequence(arrival, departure, interval 1 hour)) as n from stay",
+        "select id, explode(sequence(1, room, 0)) as n from stay",
+        "select id, 1 + explode(sequence(1, room)) as n from stay",
+    ],
+)
+def test_what_makes_other_rows_is_left_to_spark(tmp_path: Path, query: str) -> None:
+    (tmp_path / "views.sql").write_text(f"{TABLE}create view v as {query};\n")
+    (tmp_path / "w.toml").write_text(
+        'program = "views.sql"\n[store]\nkind = "lake"\npath = "lake"\n[relations.stay]\npath = "stay.parquet"\n'
+    )
+    pq.write_table(table(frozenset({(1, 2, FIRST, LAST, 1)})), tmp_path / "stay.parquet")
+    with pytest.raises(selfmaint.InputError, match="SM502"):
+        selfmaint.init(tmp_path / "w.toml", engine="duckdb")
