@@ -11,7 +11,7 @@ from selfmaint.api.following.moved import moved
 from selfmaint.api.following.over_views import of_views_below, with_views_below, with_what_is_not_run
 from selfmaint.api.garbage import seldom_collected
 from selfmaint.api.update import Update, require_update
-from selfmaint.api.validate import require_new, require_possible_update
+from selfmaint.api.validate import require_possible_update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.evaluation import foresee
 from selfmaint.decide.knowledge import Knowledge
@@ -142,7 +142,6 @@ def check(
     cross_examine: bool | CrossExamination = False,
 ) -> Verdicts:
     """The verdict on each view; see `Warehouse.check`."""
-    require_new(warehouse, update)
     decision, turned = warehouse.decision_within(budget_s), moved(warehouse)
     facts, situation = warehouse.given(update)
     catalog = warehouse.catalog

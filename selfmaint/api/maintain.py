@@ -25,7 +25,7 @@ from selfmaint.api.following.over_views import is_over_views, of_views_below
 from selfmaint.api.following.recompute import not_followed, require_not_strict
 from selfmaint.api.garbage import seldom_collected
 from selfmaint.api.update import Update
-from selfmaint.api.validate import require_alike, require_new, require_possible_update
+from selfmaint.api.validate import require_alike, require_possible_update
 from selfmaint.api.verify import Difference, Verified, require_sources, verified
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.evaluation import foresee, joins_many
@@ -361,7 +361,6 @@ def _decided(
     warehouse: Warehouse[D], update: Update[D], progress: Callable[[str], None], *, full: bool
 ) -> tuple[Knowledge[D], Verdicts]:
     """What is known, and the verdicts from that alone, on the branches of unions where they are told apart."""
-    require_new(warehouse, update)
     facts, situation = warehouse.given(update)
     progress("checking the update against what is known")
     known = warehouse.decision.knowledge(warehouse.engine, facts, situation)

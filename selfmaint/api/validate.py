@@ -125,16 +125,13 @@ def _not_explained(catalog: Catalog, one: Difference) -> Diagnostic:
 def require_possible_update(
     warehouse: Warehouse[D], facts: Facts[D], situation: Situation, update: Update[D], *, full: bool = False
 ) -> None:
-    """The same of an update: of one that the store has already, it is said that it has.
+    """The same of an update, and refuses one that the store has already: no view may show a key that tells.
 
     Raises:
         InputError: those of `require_possible`; SM409.
     """
-    try:
-        require_possible(warehouse, facts, situation, update.files, full=full)
-    except InputError:
-        require_new(warehouse, update)
-        raise
+    require_new(warehouse, update)
+    require_possible(warehouse, facts, situation, update.files, full=full)
     if full:
         _compared_whole(warehouse)
 

@@ -518,6 +518,8 @@ def test_a_store_knows_the_same_frames_again_in_any_order(tmp_path: Path) -> Non
     applied([], [], [])  # nothing is no update that could come twice
     assert counts() == {(7, 3), (None, 2)}
     with selfmaint.load(tmp_path / "w.toml", engine="duckdb") as wh:
+        with pytest.raises(InputError, match="not a `dict`"):
+            wh.check({"pay": again})  # type: ignore[arg-type]
         rows, others = ({"pay": pa.table({"id": [i], "sale": [7], "note": ["c"]})} for i in (6, 7))
         wh.apply(wh.maintain(Update.from_frames(wh, rows, id="monday")))
         for again in (rows, others):
