@@ -47,7 +47,10 @@ def readable(platform: Platform[D], file: WarehouseFile) -> dict[str, Readable[D
         entry.source.name: LazySource(entry.source.name, partial(_connected, platform, file, entry.source))
         for entry in file.relations.values()
     }
-    return {name: Readable(sources[entry.source.name], entry.cost) for name, entry in file.relations.items()}
+    return {
+        name: Readable(sources[entry.source.name], entry.cost, entry.is_after)
+        for name, entry in file.relations.items()
+    }
 
 
 def _connected(platform: Platform[D], file: WarehouseFile, source: SourceEntry) -> Source[D]:

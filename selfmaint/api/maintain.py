@@ -8,18 +8,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Generic
 
-from msgspec import Struct
-
-from datalog.budget import BudgetSpentError, limit
 from selfmaint.api.check import decided
+from selfmaint.api.following.either_state import require_one_state
 from selfmaint.api.following.moved import Moved, moved
-from selfmaint.api.following.not_maintained import (
-    RECOMPUTE,
-    NotMaintainedError,
-    countable,
-    not_determined,
-    not_maintained,
-)
+from selfmaint.api.following.opened import Opened, but, wholes
 from selfmaint.api.following.others import Others
 from selfmaint.api.following.over_views import is_over_views, of_views_below
 from selfmaint.api.following.recompute import not_followed, require_not_strict
@@ -28,18 +20,16 @@ from selfmaint.api.update import Update
 from selfmaint.api.validate import require_alike, require_possible_update
 from selfmaint.api.verify import Difference, Verified, require_sources, verified
 from selfmaint.api.warehouse import Warehouse
-from selfmaint.decide.evaluation import foresee, joins_many
+from selfmaint.decide.evaluation import foresee
 from selfmaint.decide.knowledge import Knowledge
 from selfmaint.decide.procedure import with_enough
-from selfmaint.decide.saturation import saturated, stays
 from selfmaint.decide.searched import determined_delta
 from selfmaint.decide.unions import deltas_of_unions, of_unions
-from selfmaint.decide.verdict import SelfMaintainable, Undecided, Verdict, Verdicts
+from selfmaint.decide.verdict import SelfMaintainable, Verdict, Verdicts
 from selfmaint.engine.protocol import D
-from selfmaint.fallback.groups import reads_whole, settle_groups
 from selfmaint.fallback.keyed_rows import MOST_KEYS, KeyedDelta
 from selfmaint.fallback.recompute import reads
-from selfmaint.fallback.settle import Reader, settle
+from selfmaint.fallback.settle import Reader
 from selfmaint.fallback.told import NAME as TOLD
 from selfmaint.fallback.told import told_sources
 from selfmaint.maintain import Delta, applied, as_stored, delta
@@ -51,9 +41,6 @@ if TYPE_CHECKING:
 
 SHOWN_WITNESSES = 3
 """How many witnesses of each failing J come with the verdicts."""
-
-_SHORT = 0.2
-"""The part of the budget that settling views may take where keyed reads, which read more, follow them in no time."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -140,12 +127,38 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     progress: Callable[[str], None] = lambda _message: None,
 ) -> Maintained[D]:
     """The deltas of all views; see `Warehouse.maintain`."""
-    engine, catalog = warehouse.engine, warehouse.catalog
     warehouse.decision_within(budget_s)
-    turned = moved(warehouse)
     require_not_strict(recompute=recompute, strict=strict)
     if verify:
-        require_sources(catalog, warehouse.readable)
+        require_sources(warehouse.catalog, warehouse.readable)
+    follow = partial(
+        _maintained, update=update, strict=strict, full=full, recompute=recompute, most_keys=most_keys
+    )
+    found = follow(warehouse, verify=verify, cross_examine=cross_examine, progress=progress)
+
+    def with_other_sources(other: Warehouse[D]) -> Mapping[str, Delta[D]]:
+        progress("following the update as if it were not in the sources yet")
+        return follow(other).every
+
+    require_one_state(warehouse, update, found.reads, found.every, with_other_sources)
+    return found
+
+
+def _maintained(  # noqa: PLR0913 - see `maintain`
+    warehouse: Warehouse[D],
+    update: Update[D],
+    *,
+    strict: bool,
+    full: bool,
+    recompute: bool,
+    most_keys: int,
+    verify: bool = False,
+    cross_examine: bool | CrossExamination = False,
+    progress: Callable[[str], None] = lambda _message: None,
+) -> Maintained[D]:
+    """The same, of sources in the state that they seem to be in."""
+    engine, catalog = warehouse.engine, warehouse.catalog
+    turned = moved(warehouse)
     known, found = _decided(warehouse, update, progress, full=full)
     found, verdicts, examined = _examined(warehouse, update, known, found, cross_examine, progress)
     copies = told_sources(known)
@@ -156,17 +169,17 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     if turned is not None:
         verdicts = Verdicts(turned.verdicts(verdicts), verdicts.examined)
         others.add_moved(turned, verdicts)
-    views = _but(catalog, catalog.apart.views, others.views)
+    views = but(catalog, catalog.apart.views, others.views)
     open_views = [view for view in views if not isinstance(found[view.name], SelfMaintainable)]
     left = not_followed(catalog, open_views, known.situation, found, verdicts)
-    others.add(_wholes(catalog, left), verdicts)
-    open_views = _but(catalog, open_views, others.views)
+    others.add(wholes(catalog, left), verdicts)
+    open_views = but(catalog, open_views, others.views)
     reader = Reader(known, warehouse.readable, progress, partial(require_alike, warehouse))
-    opened = _Open(reader, others, found, verdicts, strict)
+    opened = Opened(reader, others, found, verdicts, strict)
     opened.require_class(open_views)
     open_views = opened.settled(open_views)
     by_keys = others.followed(update, opened.verdicts, progress)
-    changes = _changes(known, reader, _but(catalog, views, others.views), found, open_views, examined)
+    changes = _changes(known, reader, but(catalog, views, others.views), found, open_views, examined)
     keyed = {name: one.delta for name, one in by_keys.followed.items()}
     deltas = {**deltas_of_unions(catalog, engine, known.facts, changes), **keyed}
     above, anew = others.computed(
@@ -185,118 +198,6 @@ def maintain(  # noqa: PLR0913 - each is a choice of its own
     return Maintained(
         told, reads, deltas, verified, update, anew.contents, warehouse.contents, followed, turned, kept, by
     )
-
-
-class _Open(Struct, Generic[D]):
-    """Settles views that are neither decided nor among the others.
-
-    Attributes:
-        found: the verdicts on branches of unions apart.
-        verdicts: those on the views.
-    """
-
-    reader: Reader[D]
-    others: Others[D]
-    found: Mapping[str, Verdict]
-    verdicts: Verdicts
-    strict: bool
-
-    def require_class(self, views: Sequence[View]) -> None:
-        """Refuses views that no read could settle, as what was found for each of them says."""
-        limited = [view for view in views if not view.is_decided]
-        if limited:
-            hint = f"{self._recompute}, or take it out of this warehouse"
-            raise NotMaintainedError(
-                [not_maintained(v, str(v.limitation), hint, self._not_by_keys(v)) for v in limited],
-                self.verdicts,
-            )
-        cut = {v: its for v in views if isinstance(its := self.found[v.name], Undecided) and its.is_cut}
-        if cut:
-            raise self._untested(cut)
-
-    def settled(self, views: list[View]) -> list[View]:
-        """The views, settled by reads; without those where that takes too long: they are some of the others then."""
-        views = self._without_large(views)
-        wholes, before = _wholes(self.others.warehouse.catalog, views), self.reader.known
-        try:
-            try:
-                self._settle(views, _SHORT)
-            except BudgetSpentError:  # only now it matters, and it takes time to find out
-                if self.others.can_follow(wholes, self.verdicts):
-                    raise
-                self._settle(views, len(views))
-        except BudgetSpentError as spent:
-            self.reader.known = before
-            cut = {view: self._cut(view, spent) for view in wholes}
-            undecided = {view.name: its for view, its in cut.items()}
-            self.verdicts = Verdicts({**self.verdicts, **undecided}, self.verdicts.examined)
-            self.others.add(wholes, self.verdicts)
-            if left := {view: its for view, its in cut.items() if view.name not in self.others.names}:
-                raise self._untested(left) from None
-            return []
-        return views
-
-    def _without_large(self, views: list[View]) -> list[View]:
-        """The views but those that many rows would settle, or all of a relation, if keyed reads follow these."""
-        catalog = self.others.warehouse.catalog
-        groups = {view.name for view in views if isinstance(view, GroupedView) and reads_whole(view)}
-        large = [view for view in views if view.name in groups or joins_many(self.reader.known, view)]
-        wholes = _wholes(catalog, large)
-        if not wholes or not self.others.can_follow(wholes, self.verdicts):
-            return views
-        self.others.add(wholes, self.verdicts)
-        return _but(catalog, views, self.others.views)
-
-    def _cut(self, view: View, spent: BudgetSpentError) -> Undecided:
-        """The verdict on a view that reads were to settle: what was undecided before is still so."""
-        before = self.verdicts.get(view.name)
-        reasons = before.reasons if isinstance(before, Undecided) else ()
-        return Undecided(view.name, (*reasons, str(spent)), is_cut=True)
-
-    def _settle(self, views: Sequence[View], tries: float) -> None:
-        """Reads everything that the views need, and tests them again for at most so many budgets."""
-        reader, catalog, before = self.reader, self.others.warehouse.catalog, self.reader.known
-        if views:
-            with limit(reader.known.decision.budget_s * tries, "testing the views again after each read"):
-                failing = settle(reader, views)
-            if failing:
-                names = {catalog.whole(r.new_facts.view.name) for r in failing}
-                raise not_determined(names, self.verdicts, strict=self.strict)
-        with_core = [view for view in views if isinstance(view, GroupedView)]
-        if with_core:
-            if reader.reads:
-                told = [n for n, verdict in self.found.items() if isinstance(verdict, SelfMaintainable)]
-                stays(before, reader.known, told)
-                reader.known = saturated(reader.known, but=self.others.names)
-            left = settle_groups(reader, countable(with_core, reader.known.situation, self.verdicts))
-            if left:
-                names = {catalog.whole(name) for name in left}
-                raise not_determined(names, self.verdicts, strict=self.strict)
-
-    @property
-    def _recompute(self) -> str:
-        """The way out for a view that no few rows settle; strictly nothing may be recomputed."""
-        if not self.strict:
-            return RECOMPUTE
-        return (
-            "leave `--strict` off: base rows of the keys that change are read then; "
-            f"where that cannot be, {RECOMPUTE}"
-        )
-
-    def _not_by_keys(self, view: View) -> str | None:
-        """Why it is not followed by reading the base rows of the keys that a change affects, as a note."""
-        reason = None if self.strict else self.others.reasons.get(view.name)
-        return None if reason is None else f"it is not followed by keyed reads either: {reason}"
-
-    def _untested(self, cut: Mapping[View, Undecided]) -> NotMaintainedError:
-        hint = f"give more time, or {self._recompute}"
-        notes = {
-            v: "; ".join([*its.because.splitlines(), *filter(None, [self._not_by_keys(v)])])
-            for v, its in cut.items()
-        }
-        return NotMaintainedError(
-            [not_maintained(v, "it is undecided", hint, note) for v, note in notes.items()], self.verdicts
-        )
 
 
 def _changes(
@@ -343,18 +244,6 @@ def _verified(
     moved_ = {v.name: deltas[v.name] for v in turned.views() if not bases & set(reads(turned.computed, v))}
     more = verified(warehouse, update, moved_, contents, turned.catalog)
     return found.and_(more)
-
-
-def _wholes(catalog: Catalog, parts: Sequence[View]) -> list[View]:
-    """The views that some views, or branches of unions, are of."""
-    names = {catalog.whole(part.name) for part in parts}
-    return [view for view in catalog.views if view.name in names]
-
-
-def _but(catalog: Catalog, parts: Sequence[View], left_out: Sequence[View]) -> list[View]:
-    """The views and branches of unions that are not of some views."""
-    names = {view.name for view in left_out}
-    return [part for part in parts if catalog.whole(part.name) not in names]
 
 
 def _decided(

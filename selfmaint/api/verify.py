@@ -170,10 +170,20 @@ def _may_have_several(catalog: Catalog, view: View) -> bool:
     return not gives_one_result(catalog, view.definition.query)
 
 
-def _difference(warehouse: Warehouse[D], view: View, right: D, rows: D) -> Difference | None:
+def has_difference(warehouse: Warehouse[D], name: str, one: D, other: D) -> bool:
+    """Whether some rows of a view are others than some, beyond what sums of doubles may differ by."""
+    return any(map(warehouse.engine.count, _beyond(warehouse, warehouse.catalog.view(name), one, other)))
+
+
+def _beyond(warehouse: Warehouse[D], view: View, right: D, rows: D) -> tuple[D, D]:
     engine = warehouse.engine
     near = near_columns(warehouse.catalog, view) | _doubles(warehouse, view)
-    missing, extra = beyond_tolerance(engine, near, *engine.beyond(right, rows))
+    return beyond_tolerance(engine, near, *engine.beyond(right, rows))
+
+
+def _difference(warehouse: Warehouse[D], view: View, right: D, rows: D) -> Difference | None:
+    engine = warehouse.engine
+    missing, extra = _beyond(warehouse, view, right, rows)
     less, more = (tuple(engine.sample(rows, SHOWN_ROWS)) for rows in (missing, extra))
     return Difference(view.name, less, more) if less or more else None
 

@@ -22,7 +22,14 @@ from selfmaint.engine.protocol import D, Facts
 from selfmaint.fallback.probes import Probe
 from selfmaint.fallback.recompute import read_after
 from selfmaint.fallback.settle import Progress, Readable, require_keys_not_moved
-from selfmaint.fallback.states import found_after, is_before, is_doubtful, rows_between, rows_of
+from selfmaint.fallback.states import (
+    found_after,
+    is_before,
+    is_doubtful,
+    rows_between,
+    rows_of,
+    twins_of_deleted,
+)
 from selfmaint.maintain import Delta
 from selfmaint.sources.between import Between
 from selfmaint.sources.protocol import Read
@@ -110,7 +117,8 @@ class KeyedRows(Struct, Generic[D], dict=True):
     def doubtful(self) -> frozenset[str]:
         """The relations whose sources may be before the update for all that was read of them."""
         relations = self.known.catalog.relations
-        doubtful = (n for n, signs in self._signs.items() if is_doubtful(relations[n], signs))
+        assumed = {name for name, entry in self.readable.items() if entry.is_assumed}
+        doubtful = (n for n, its in self._signs.items() if n in assumed or is_doubtful(relations[n], its))
         return frozenset(doubtful) if self.known.situation.effective else frozenset()
 
     def whole(self, name: str) -> D:
@@ -295,6 +303,7 @@ class KeyedRows(Struct, Generic[D], dict=True):
         held = self.known.learning(self.known.facts.extended({found: engine.keep(rows), probe.keys: keys}))
         earlier = self._signs.get(name, frozenset())
         after, self._signs[name] = found_after(held, relation, columns, probe.keys, earlier)
-        self.reads.append(replace(read, is_before=is_before(self._signs[name])))
+        signs = self._signs[name]
+        self.reads.append(replace(read, is_before=is_before(signs), has_twins=twins_of_deleted(signs)))
         require_keys_not_moved(held.learning(held.facts.extended({found: after})), probe)
         return after

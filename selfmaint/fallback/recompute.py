@@ -20,7 +20,7 @@ from selfmaint.decide.knowledge import Knowledge
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code, SourceError, in_view
 from selfmaint.fallback.settle import Progress, Readable, require_not_moved
-from selfmaint.fallback.states import is_before, rows_after, rows_of, signs_of_state
+from selfmaint.fallback.states import is_before, rows_after, rows_of, signs_of_state, twins_of_deleted
 from selfmaint.sources.protocol import Read, Source
 from selfmaint.warehouse.catalog import BaseRelation, Catalog, View
 
@@ -247,7 +247,8 @@ def read_after(
     held = known.learning(known.facts.extended({found: rows}, small=False))
     if name in known.situation.inserted | known.situation.deleted:
         signs = signs_of_state(held, relation)
-        rows, read = rows_after(held, relation, signs), replace(read, is_before=is_before(signs))
+        rows = rows_after(held, relation, signs)
+        read = replace(read, is_before=is_before(signs), has_twins=twins_of_deleted(signs))
         held = known.learning(known.facts.extended({found: rows}, small=False))
     if not is_doubted:
         require_not_moved(held, relation)

@@ -30,7 +30,17 @@ from selfmaint.decide.selftest import DependsRules
 from selfmaint.engine.protocol import D, Facts
 from selfmaint.errors import Code, SourceError
 from selfmaint.fallback.probes import Probe, next_probes
-from selfmaint.fallback.states import CLASH, OTHERS, found_after, is_before, moved, others_of_deleted, rows_of
+from selfmaint.fallback.states import (
+    CLASH,
+    OTHERS,
+    found_after,
+    is_before,
+    moved,
+    others_of_deleted,
+    rows_of,
+    signs_of_state,
+    twins_of_deleted,
+)
 from selfmaint.sources.protocol import Read, Source
 from selfmaint.warehouse.base_relations import shown_rows
 from selfmaint.warehouse.catalog import BaseRelation, View
@@ -43,10 +53,18 @@ _SHOWN_ROWS = 5
 
 @dataclass(frozen=True)
 class Readable(Generic[D]):
-    """A base relation that may be read, and what a looked-up key costs; None: estimated when it matters."""
+    """A base relation that may be read.
+
+    Attributes:
+        cost: what a looked-up key costs; None: estimated when it matters.
+        is_after: whether its source is known to be right after each update, where it has no key and nothing else tells.
+        is_assumed: whether it is only assumed to be.
+    """
 
     source: Source[D]
     cost: float | None = None
+    is_after: bool = False
+    is_assumed: bool = False
 
     def cost_of(self, relation: str) -> float:
         """What one looked-up key costs."""
@@ -100,6 +118,10 @@ class Reader(Struct, Generic[D]):
             more = {Predicate(relation.name, Version.FOUND): after}
             held = held.learning(held.facts.extended(more, small=keys is not None))
             self._signs[relation.name], read = signs, replace(read, is_before=is_before(signs))
+        elif relation.is_numbered and relation.name in held.situation.deleted:
+            row = row_atom(relation, Version.FOUND)
+            its = () if keys is None else (Atom(probe.keys, tuple(row.terms[i] for i in probe.columns)),)
+            read = replace(read, has_twins=twins_of_deleted(signs_of_state(held, relation, its)))
         self.require(held.facts)
         require_keys_not_moved(held, probe)
         return _extended(held, probe, relation, keys), read

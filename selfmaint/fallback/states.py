@@ -55,6 +55,13 @@ def is_doubtful(relation: BaseRelation, signs: frozenset[str]) -> bool:
     return relation.is_numbered and not is_before(signs) and "old copies missing" not in signs
 
 
+def twins_of_deleted(signs: frozenset[str]) -> bool | None:
+    """Whether each deleted row of a table without a key that was asked for has an equal one; None if none was."""
+    if "old copies missing" in signs:
+        return False
+    return True if "old copies there" in signs else None
+
+
 def signs_of_state(known: Knowledge[D], relation: BaseRelation, asked: Sequence[Atom] = ()) -> frozenset[str]:
     """What the rows that a source gave (`Version.FOUND`) say of its state, in words.
 
@@ -80,6 +87,7 @@ def signs_of_state(known: Knowledge[D], relation: BaseRelation, asked: Sequence[
         if relation.is_numbered:  # the numbers of deleted rows are no source's
             copy = Atom(row.predicate, (*row.terms[:-1], Variable("Copy")))
             add("old copies missing", gone, Negation((copy,)))
+            add("old copies there", gone, copy)
     if relation.name in known.situation.inserted:
         new = row_atom(relation, Version.INSERTED)
         add("new rows missing", new, Negation((row,)))

@@ -30,7 +30,7 @@ _KEYS, _FOUND = Predicate("told_keys"), Predicate("told_rows")
 def told_sources(known: Knowledge[D]) -> dict[str, Readable[D]]:
     """For each base relation that views copy, what reads it from there, in the state after the update."""
     source = _Told(known)
-    return {name: Readable(source) for name in copied(known.catalog)}
+    return {name: Readable(source, is_after=True) for name in copied(known.catalog)}
 
 
 class _Told(Generic[D]):

@@ -28,6 +28,8 @@ class Read:
         source: the source's name, without any secret.
         is_before: whether it turned out to be as it was right before the update, which was then added to the rows.
         is_of_spans: whether spans of the column's values were asked for, and what they have was given alone.
+        has_twins: of a table without a key, whether each deleted row that was asked for has an equal one there;
+            None if none was asked for.
     """
 
     relation: str
@@ -38,6 +40,7 @@ class Read:
     source: str
     is_before: bool = False
     is_of_spans: bool = False
+    has_twins: bool | None = None
 
 
 class Source(Protocol[D]):

@@ -129,11 +129,12 @@ _LOCAL = SourceEntry("files", SourceKind.FILES)
 
 
 class RelationEntry(Struct, frozen=True):
-    """Where a base relation is, and what looking up one key costs (None: to be estimated)."""
+    """Where a base relation is, what looking up one key costs (None: to be estimated), and see `Readable`."""
 
     source: SourceEntry
     location: Location
     cost: float | None = None
+    is_after: bool = False
 
 
 class WarehouseFile(Struct, frozen=True):
@@ -196,7 +197,7 @@ def read_warehouse_file(path: str | Path, spark: SparkSession | None = None) -> 
     sources = {n: _source(n, t) for n, t in root.tables("sources", _OF_SOURCES).items()}
     place, in_store = store(root), is_in_store(root)
     views = views_of(root, schema, place)
-    tables = root.tables("relations", ("source", "table", "path", "cost"))
+    tables = root.tables("relations", ("source", "table", "path", "cost", "after_update"))
     relations = {n: _relation(t, sources) for n, t in tables.items()}
     tables = root.tables("copies", ("present", "absent"))
     copies = {n: copy_of(n, t, in_store=in_store) for n, t in tables.items()}
@@ -296,8 +297,9 @@ def _source(name: str, table: TomlTable) -> SourceEntry | None:
 def _relation(table: TomlTable, sources: Mapping[str, SourceEntry | None]) -> RelationEntry | None:
     """A base relation that may be read; None for one that is reported."""
     cost, place = table.number("cost"), table.one_of("table", "path")
+    is_after = bool(table.flag("after_update"))
     if "source" not in table.data and place is not None and place[0] == "path":
-        return RelationEntry(_LOCAL, resolved(table, *place), cost)
+        return RelationEntry(_LOCAL, resolved(table, *place), cost, is_after)
     name = source_in(table, sources)
     source = None if name is None else sources[name]
     if source is None or place is None:
@@ -307,7 +309,7 @@ def _relation(table: TomlTable, sources: Mapping[str, SourceEntry | None]) -> Re
         message = f"a relation in the source `{name}` of kind `{kind}` has a `{wanted}`, no `{place[0]}`"
         table.report(place[0], message)
         return None
-    return RelationEntry(source, resolved(table, *place), cost)
+    return RelationEntry(source, resolved(table, *place), cost, is_after)
 
 
 def _check_names(file: TomlFile, schema: Catalog, *, in_store: bool) -> None:

@@ -47,7 +47,7 @@ def with_views_as_tables(
     """
     catalog = warehouse.catalog
     tables = {name: one for name, one in _tables(warehouse, names).items() if name in names}
-    source = Readable(_Stored(warehouse, deltas))
+    source = Readable(_Stored(warehouse, deltas), is_after=True)
     return replace(
         warehouse,
         catalog=replace(catalog, relations={**catalog.relations, **tables}),

@@ -140,7 +140,9 @@ class Follower(Generic[D]):
         self._source = RewoundSource(
             cast("ClosableSource[D]", source), warehouse.engine, self._later_than, twins
         )
-        warehouse.readable = {n: Readable(self._source, e.cost) for n, e in warehouse.readable.items()}
+        warehouse.readable = {
+            name: Readable(self._source, one.cost, is_after=True) for name, one in warehouse.readable.items()
+        }
 
     @property
     def is_outdated(self) -> bool:

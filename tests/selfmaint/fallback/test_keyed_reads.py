@@ -101,7 +101,7 @@ def test_views_that_reads_do_not_settle_soon_are_followed(why: str, monkeypatch:
     settled = [number for number in range(12, effort(20, 72)) if way(number) == "settled"]
     if why == "no time":
         monkeypatch.setattr("datalog.budget.EVERY", 1)
-        monkeypatch.setattr("selfmaint.api.maintain._SHORT", 0)
+        monkeypatch.setattr("selfmaint.api.following.opened._SHORT", 0)
     else:
         monkeypatch.setattr("selfmaint.api.maintain.joins_many", lambda *_: True)
     ways = Counter(map(way, settled))

@@ -16,7 +16,8 @@ import pytest
 from datalog.budget import BudgetSpentError
 from datalog.model import Row
 from selfmaint import Undecided, Update, init, load
-from selfmaint.api.maintain import NotMaintainedError, new_contents
+from selfmaint.api.following.not_maintained import NotMaintainedError
+from selfmaint.api.maintain import new_contents
 from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.countermodel.databases import Evaluation
 from selfmaint.engine.memory import MemoryEngine
@@ -135,7 +136,7 @@ def test_what_could_not_be_settled_in_time_is_recomputed(monkeypatch: pytest.Mon
     old: Database = {"r": frozenset({(1, 1, 0.5)}), "s": frozenset({(1, 1)})}
     new: Database = {**old, "s": frozenset({(1, 1), (2, 2)})}
     update = Update({"s": frozenset({(2, 2)})}, effective=True)
-    monkeypatch.setattr(import_module("selfmaint.api.maintain"), "settle", in_vain)
+    monkeypatch.setattr(import_module("selfmaint.api.following.opened"), "settle", in_vain)
     rules = f"{RULES[: RULES.index('whole')]} joined(A, D) :- r(A, B, C), s(B, D)."
     readable = {n: Readable(RowsSource("here", {n: (COLUMNS[n], new[n])})) for n in "rs"}
     here = build(rules, {"joined": frozenset({(1, 1)})}, MemoryEngine(), readable=readable)
@@ -174,7 +175,7 @@ def test_what_a_view_is_made_of_is_not_lost_where_time_ends(
     (tmp_path / "o.csv").write_text("id,c\n1,1\n2,2\n", encoding="utf-8")
     (tmp_path / "u").mkdir()
     (tmp_path / "u" / "o.insert.csv").write_text("id,c\n2,2\n", encoding="utf-8")
-    monkeypatch.setattr(import_module("selfmaint.api.maintain"), "settle", in_vain)
+    monkeypatch.setattr(import_module("selfmaint.api.following.opened"), "settle", in_vain)
     with load(tmp_path / "warehouse.toml", engine="duckdb") as here:
         update = Update.from_files(here, tmp_path / "u")
         with pytest.raises(NotMaintainedError, match="is undecided"):
