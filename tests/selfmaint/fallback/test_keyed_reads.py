@@ -103,7 +103,7 @@ def test_views_that_reads_do_not_settle_soon_are_followed(why: str, monkeypatch:
         monkeypatch.setattr("datalog.budget.EVERY", 1)
         monkeypatch.setattr("selfmaint.api.following.opened._SHORT", 0)
     else:
-        monkeypatch.setattr("selfmaint.api.maintain.joins_many", lambda *_: True)
+        monkeypatch.setattr("selfmaint.api.following.opened.joins_many", lambda *_: True)
     ways = Counter(map(way, settled))
     assert ways["keyed"] + ways["added up"] > 1, ways
 
