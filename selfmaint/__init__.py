@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from selfmaint.api.log.follow import follow as follow
     from selfmaint.api.log.follower import Followed as Followed
     from selfmaint.api.log.follower import FollowOptions as FollowOptions
-    from selfmaint.api.maintain import Maintained as Maintained
+    from selfmaint.api.maintained import Maintained as Maintained
     from selfmaint.api.printing.printed import Statement as Statement
     from selfmaint.api.printing.printed import StatementKind as StatementKind
     from selfmaint.api.printing.printed import Statements as Statements
@@ -102,7 +102,7 @@ _FROM = {
     "selfmaint.store.frames": "ArrowStream",
     "selfmaint.api.stores.store_upkeep": "compact history init undo",
     "selfmaint.api.load": "load",
-    "selfmaint.api.maintain": "Maintained",
+    "selfmaint.api.maintained": "Maintained",
     "selfmaint.api.following.not_maintained": "NotMaintainedError",
     "selfmaint.api.printing.printed": "Statement StatementKind Statements",
     "selfmaint.api.update": "Update",

@@ -11,7 +11,8 @@ from datalog.diagnostics import Diagnostic
 from datalog.model import ColumnType, Predicate, Program, Version
 from selfmaint.api.columns import columns_of
 from selfmaint.api.file.places import Location, fingerprints, require_unchanged
-from selfmaint.api.maintain import Maintained, new_contents
+from selfmaint.api.maintain import new_contents
+from selfmaint.api.maintained import Maintained
 from selfmaint.api.platforms.platform import Platform, expected_columns, platform_of, with_counts
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -25,6 +25,7 @@ from selfmaint.audit.derived import (
 from selfmaint.audit.matrix import Audit, audited
 from selfmaint.audit.needs import Loss, loss
 from selfmaint.audit.search import Search
+from selfmaint.decide.verdict import html_table
 from selfmaint.errors import Code, input_error
 from selfmaint.warehouse.catalog import Catalog, View
 from selfmaint.warehouse.helper_costs import Helper
@@ -57,10 +58,15 @@ class AuditReport:
 
     def __str__(self) -> str:
         """A line for each view and kind of change; `selfmaint audit` prints examples and advice, too."""
-        return "\n".join(
-            f"{view} after {kind} on {'all relations' if relation == '*' else relation}: {word}"
-            for (view, relation, kind), word in self.audit.words().items()
-        )
+        return "\n".join(f"{view} after {change}: {word}" for view, change, word in self._cells())
+
+    def _repr_html_(self) -> str:
+        """The same for a notebook."""
+        return html_table(("view", "change", "self-maintainable"), [*self._cells()])
+
+    def _cells(self) -> Iterator[tuple[str, str, str]]:
+        for (view, relation, kind), word in self.audit.words().items():
+            yield view, f"{kind} on {'all relations' if relation == '*' else relation}", word
 
     def __repr__(self) -> str:
         counted = Counter(self.audit.words().values())

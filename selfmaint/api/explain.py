@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from html import escape
 from typing import assert_never
 
 from datalog.budget import BudgetSpentError, limit
@@ -157,6 +158,10 @@ class Explanation:
     def __str__(self) -> str:
         """The verdict and its reason in a few lines; `selfmaint explain` prints all of it."""
         return "\n".join(_lines(self))
+
+    def _repr_html_(self) -> str:
+        """The same for a notebook."""
+        return f"<pre>{escape(str(self))}</pre>"
 
     def __repr__(self) -> str:
         return f"Explanation({self.verdict!r})"

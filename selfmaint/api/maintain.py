@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Generic
+from typing import TYPE_CHECKING
 
 from selfmaint.api.check import decided
 from selfmaint.api.following.either_state import require_one_state
 from selfmaint.api.following.moved import Moved, moved
 from selfmaint.api.following.opened import Opened, but, wholes
 from selfmaint.api.following.others import Others
-from selfmaint.api.following.over_views import is_over_views, of_views_below
+from selfmaint.api.following.over_views import of_views_below
 from selfmaint.api.following.recompute import not_followed, require_not_strict
 from selfmaint.api.garbage import seldom_collected
+from selfmaint.api.maintained import Maintained, of_sources
 from selfmaint.api.update import Update
 from selfmaint.api.validate import require_alike, require_possible_update
-from selfmaint.api.verify import Difference, Verified, require_sources, verified
+from selfmaint.api.verify import Verified, require_sources, verified
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.decide.evaluation import foresee
 from selfmaint.decide.knowledge import Knowledge
@@ -27,13 +27,12 @@ from selfmaint.decide.searched import determined_delta
 from selfmaint.decide.unions import deltas_of_unions, of_unions
 from selfmaint.decide.verdict import SelfMaintainable, Verdict, Verdicts
 from selfmaint.engine.protocol import D
-from selfmaint.fallback.keyed_rows import MOST_KEYS, KeyedDelta
+from selfmaint.fallback.keyed_rows import MOST_KEYS
 from selfmaint.fallback.recompute import reads
 from selfmaint.fallback.settle import Reader
 from selfmaint.fallback.told import NAME as TOLD
 from selfmaint.fallback.told import told_sources
 from selfmaint.maintain import Delta, applied, as_stored, delta
-from selfmaint.sources.protocol import Read
 from selfmaint.warehouse.catalog import Catalog, GroupedView, View
 
 if TYPE_CHECKING:
@@ -43,73 +42,9 @@ SHOWN_WITNESSES = 3
 """How many witnesses of each failing J come with the verdicts."""
 
 
-@dataclass(frozen=True, repr=False)
-class Maintained(Generic[D]):
-    """What `maintain` found.
-
-    Attributes:
-        verdicts: the verdict on each view before any base row was read.
-        reads: every read of a base relation, in order.
-        deltas: each view's change; of a view that keeps duplicates as counted rows, the number of copies gained or
-            lost last.
-        helpers: the same of the hidden views that others are computed from.
-        verified: what recomputing the views from their sources shows; None if not asked for.
-        update: the update, which partial copies follow as well.
-        recomputed: the new contents of the views that were recomputed from their sources; their deltas count
-            equal rows.
-        before: the views' contents that the deltas are of.
-        moved: what the definitions say now, where that is something else than what the contents before are of.
-        by: the catalog by which views were followed that are not decided: some are queries over stored views there.
-        keyed: the views that were followed by reading the base rows of the keys that the change affects; their deltas
-            count equal rows.
-    """
-
-    verdicts: Verdicts
-    reads: tuple[Read, ...]
-    deltas: Mapping[str, Delta[D]]
-    verified: Verified | None
-    update: Update[D]
-    recomputed: Mapping[str, D] = field(default_factory=dict)
-    before: Mapping[str, D] = field(default_factory=dict)
-    keyed: Mapping[str, KeyedDelta[D]] = field(default_factory=dict)
-    moved: Moved | None = None
-    helpers: Mapping[str, Delta[D]] = field(default_factory=dict)
-    by: Catalog | None = field(default=None, repr=False)
-
-    @property
-    def every(self) -> Mapping[str, Delta[D]]:
-        """The changes of all that is stored, hidden or not."""
-        return {**self.deltas, **self.helpers}
-
-    @property
-    def differences(self) -> tuple[Difference, ...] | None:
-        """What recomputing the views from their sources shows to be different; None if not asked for."""
-        return None if self.verified is None else self.verified.differences
-
-    @property
-    def sources_before(self) -> list[str]:
-        """The base relations whose sources were right before the update, which was added to what they gave."""
-        again = () if self.verified is None else self.verified.reads
-        return sorted({one.relation for one in (*self.reads, *again) if one.is_before})
-
-    @property
-    def unverified(self) -> list[str]:
-        """The views that were recomputed from their sources, which is not done again, or that have several results."""
-        again = _of_sources(self.recomputed, self.by) if self.by else list(self.recomputed)
-        return [*again, *(() if self.verified is None else self.verified.several)]
-
-    def __repr__(self) -> str:
-        return f"Maintained({', '.join(self.deltas)}; {len(self.reads)} reads)"
-
-
 def _shown(catalog: Catalog, verdicts: Verdicts) -> Verdicts:
     """The verdicts but those on hidden views."""
     return Verdicts({n: v for n, v in verdicts.items() if n not in catalog.helpers}, verdicts.examined)
-
-
-def _of_sources(recomputed: Iterable[str], by: Catalog) -> list[str]:
-    """Of views that were recomputed those that were so from their sources alone, or may have several results."""
-    return [name for name in recomputed if not is_over_views(by, by.view(name))]
 
 
 @seldom_collected()
@@ -189,7 +124,7 @@ def _maintained(  # noqa: PLR0913 - see `maintain`
     deltas = {view.name: deltas.get(view.name) or anew.deltas[view.name] for view in catalog.views}
     followed = {**by_keys.followed, **above.followed}
     by = others.warehouse.catalog
-    verified = _verified(mine, update, deltas, _of_sources(anew.contents, by), turned) if verify else None
+    verified = _verified(mine, update, deltas, of_sources(anew.contents, by), turned) if verify else None
     reads = tuple(
         one for one in (*reader.reads, *by_keys.reads, *above.reads, *anew.reads) if one.source != TOLD
     )

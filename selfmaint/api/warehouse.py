@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from selfmaint.api.apply import Written
     from selfmaint.api.audit import AuditReport
     from selfmaint.api.explain import Explanation
-    from selfmaint.api.maintain import Maintained
+    from selfmaint.api.maintained import Maintained
     from selfmaint.api.printing.printed import Statements
     from selfmaint.api.stores.store import OpenStore
     from selfmaint.cross_examine.examine import CrossExamination

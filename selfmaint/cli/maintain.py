@@ -12,8 +12,8 @@ from msgspec import Struct
 from selfmaint.api.apply import Written, apply
 from selfmaint.api.following.not_maintained import NotMaintainedError
 from selfmaint.api.following.recompute import require_not_strict
-from selfmaint.api.maintain import Maintained
 from selfmaint.api.maintain import maintain as compute
+from selfmaint.api.maintained import Maintained, nothing_of_it
 from selfmaint.api.update import Update
 from selfmaint.api.verify import TOLERANCE
 from selfmaint.api.warehouse import Warehouse
@@ -255,10 +255,8 @@ def _print_verified(result: _Result) -> None:
                 f"{several}: not verified, for recomputing gave other rows where ties of an order may decide"
             )
         )
-    if before := ", ".join(f"`{name}`" for name in found.sources_before):
-        print_text(
-            cell(f"nothing of the update is in the source of {before}: it was added to what that gave")
-        )
+    if found.sources_before:
+        print_text(cell(nothing_of_it(found.sources_before)))
 
 
 def _print_rewritten(costs: Sequence[Rewritten]) -> None:

@@ -380,9 +380,18 @@ def _text(verdicts: Iterable[_Stated]) -> str:
 
 def _html(verdicts: Iterable[_Stated]) -> str:
     """The same as a table."""
-    rows = [
-        "".join(f"<td>{escape(text).replace(chr(10), '<br>')}</td>" for text in (v.view, v.word, v.because))
-        for v in verdicts
-    ]
-    head = "<tr><th>view</th><th>verdict</th><th>because</th></tr>"
-    return f"<table>{head}{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+    return html_table(("view", "verdict", "because"), [(v.view, v.word, v.because) for v in verdicts])
+
+
+def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Texts as a table for a notebook.
+
+    >>> html_table(["a"], [["1 < 2"]])
+    '<table><tr><th>a</th></tr><tr><td>1 &lt; 2</td></tr></table>'
+    """
+    made = [("th", heads), *(("td", row) for row in rows)]
+    lines = (
+        "".join(f"<{tag}>{escape(text).replace(chr(10), '<br>')}</{tag}>" for text in cells)
+        for tag, cells in made
+    )
+    return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"

@@ -7,17 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 from rich.table import Table
 
-from selfmaint.api.maintain import Maintained
+from selfmaint.api.maintained import Maintained
 from selfmaint.api.verify import Difference
 from selfmaint.api.warehouse import Warehouse
-from selfmaint.canonical import copied
-from selfmaint.decide.verdict import SelfMaintainable
 from selfmaint.engine.protocol import D
 from selfmaint.fallback.keyed_rows import KeyedDelta
-from selfmaint.fallback.recompute import reads
 from selfmaint.report.values import Json, json_rows, shown_rows, table
 from selfmaint.sources.protocol import Read
-from selfmaint.warehouse.catalog import Catalog
 
 
 class Change(Struct, frozen=True):
@@ -25,9 +21,7 @@ class Change(Struct, frozen=True):
 
     Attributes:
         gained: how many rows; of a view that keeps duplicates each as often as it stands.
-        how: `decided exactly` or `decided soundly`, `settled by reads` of base rows, `keyed reads`, `added up` from the
-            rows that groups gain and lose, `from its helper`, `from other views` or the tables that they tell, or
-            `recomputed` from the sources.
+        how: see `Maintained.how`.
     """
 
     view: str
@@ -44,33 +38,8 @@ def changes(warehouse: Warehouse[D], maintained: Maintained[D]) -> tuple[Change,
         return engine.bags.copies(rows) if name in counted else engine.count(rows)
 
     return tuple(
-        Change(n, size(n, d.gained), size(n, d.lost), _how(warehouse, maintained, n))
-        for n, d in maintained.deltas.items()
+        Change(n, size(n, d.gained), size(n, d.lost), maintained.how(n)) for n, d in maintained.deltas.items()
     )
-
-
-def _how(warehouse: Warehouse[D], maintained: Maintained[D], name: str) -> str:
-    catalog = maintained.by or warehouse.catalog
-    if name in maintained.keyed:
-        if catalog.relations.keys().isdisjoint(reads(catalog, catalog.view(name))):
-            return _above(catalog, name)
-        return "keyed reads" if maintained.keyed[name].of is None else "added up"
-    if name not in maintained.recomputed:
-        verdict = maintained.verdicts.get(name, True)
-        if not verdict:
-            return "settled by reads"
-        return (
-            "decided exactly"
-            if isinstance(verdict, SelfMaintainable) and verdict.exact
-            else "decided soundly"
-        )
-    bases = {one for one in reads(catalog, catalog.view(name)) if one in catalog.relations}
-    is_over = not bases - set(copied(catalog.apart))
-    return _above(catalog, name) if is_over or name in catalog.helpers.values() else "recomputed"
-
-
-def _above(catalog: Catalog, name: str) -> str:
-    return "from its helper" if name in catalog.helpers.values() else "from other views"
 
 
 def changes_json(found: Sequence[Change]) -> Json:

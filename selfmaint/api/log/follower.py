@@ -34,7 +34,7 @@ from selfmaint.api.log.log_events import (
     changed_table,
 )
 from selfmaint.api.log.log_source import followed_tables
-from selfmaint.api.maintain import Maintained
+from selfmaint.api.maintained import Maintained
 from selfmaint.api.platforms.platform import platform_of
 from selfmaint.api.stores.store import commit_changes
 from selfmaint.api.stores.store_upkeep import compact_if_due

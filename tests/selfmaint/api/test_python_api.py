@@ -132,6 +132,19 @@ def test_verdicts_are_tables_in_a_notebook() -> None:
     assert str(found) == "a<b  undecided  x < y\n                and more"
 
 
+def test_what_was_maintained_reads_well() -> None:
+    warehouse, update = at_hand(), inserted(s={(2, 9)})
+    found = warehouse.maintain(update, strict=True)
+    assert str(found) == "v  decided exactly\nw  decided exactly"
+    assert found._repr_html_() == (
+        "<table><tr><th>view</th><th>change</th></tr><tr><td>v</td><td>decided exactly</td></tr>"
+        "<tr><td>w</td><td>decided exactly</td></tr></table>"
+    )
+    explained = warehouse.explain(update, "v")
+    assert explained._repr_html_() == f"<pre>{explained}</pre>"
+    assert "<tr><td>v</td><td>insert on r</td>" in warehouse.audit()._repr_html_()
+
+
 # --------------------------------------------------------------------------------- what a warehouse answers
 
 

@@ -15,7 +15,8 @@ import pytest
 from datalog.model import Row
 from datalog.syntax import parse_program
 from selfmaint import Update
-from selfmaint.api.maintain import Maintained, new_contents
+from selfmaint.api.maintain import new_contents
+from selfmaint.api.maintained import Maintained
 from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.decide.verdict import SelfMaintainable
 from selfmaint.engine.memory import MemoryEngine
