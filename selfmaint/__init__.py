@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from selfmaint.api.apply import Written as Written
     from selfmaint.api.audit import AuditReport as AuditReport
     from selfmaint.api.build import build as build
-    from selfmaint.api.explain import Explanation as Explanation
-    from selfmaint.api.explain import FreeValue as FreeValue
-    from selfmaint.api.explain import RuledOut as RuledOut
-    from selfmaint.api.explain import Supply as Supply
-    from selfmaint.api.explain import Tested as Tested
+    from selfmaint.api.explanation import Explanation as Explanation
+    from selfmaint.api.explanation import FreeValue as FreeValue
+    from selfmaint.api.explanation import RuledOut as RuledOut
+    from selfmaint.api.explanation import Supply as Supply
+    from selfmaint.api.explanation import Tested as Tested
     from selfmaint.api.following.not_maintained import NotMaintainedError as NotMaintainedError
     from selfmaint.api.load import load as load
     from selfmaint.api.log.follow import follow as follow
@@ -96,7 +96,7 @@ _FROM = {
     "selfmaint.api.apply": "Written",
     "selfmaint.api.audit": "AuditReport",
     "selfmaint.api.build": "build",
-    "selfmaint.api.explain": "Explanation FreeValue RuledOut Supply Tested",
+    "selfmaint.api.explanation": "Explanation FreeValue RuledOut Supply Tested",
     "selfmaint.api.log.follow": "follow",
     "selfmaint.api.log.follower": "FollowOptions Followed",
     "selfmaint.store.frames": "ArrowStream",

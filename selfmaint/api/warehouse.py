@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from datalog.sql.views import SqlViews
     from selfmaint.api.apply import Written
     from selfmaint.api.audit import AuditReport
-    from selfmaint.api.explain import Explanation
+    from selfmaint.api.explanation import Explanation
     from selfmaint.api.maintained import Maintained
     from selfmaint.api.printing.printed import Statements
     from selfmaint.api.stores.store import OpenStore

@@ -7,8 +7,8 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from selfmaint.api.explain import Explanation
 from selfmaint.api.explain import explain as explained
+from selfmaint.api.explanation import Explanation
 from selfmaint.api.update import Update
 from selfmaint.api.validate import require_new
 from selfmaint.api.warehouse import Warehouse

@@ -22,7 +22,7 @@ from datalog.model import (
 )
 from datalog.sql import select, select_above, text
 from datalog.syntax import show
-from selfmaint.api.explain import Explanation, Supply, Tested
+from selfmaint.api.explanation import Explanation, Supply, Tested
 from selfmaint.decide.pairs import Counterexample
 from selfmaint.decide.verdict import SelfMaintainable, Undecided, unknown_facts
 from selfmaint.report.values import Json, cell, json_row, json_rows, shown_row, table

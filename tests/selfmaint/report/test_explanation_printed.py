@@ -9,7 +9,8 @@ import pytest
 from rich.console import Console
 
 from datalog.model import Row
-from selfmaint.api.explain import Explanation, explain
+from selfmaint.api.explain import explain
+from selfmaint.api.explanation import Explanation
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import build
 from selfmaint.decide.search_budget import SearchBudget
