@@ -49,7 +49,7 @@ def update_from_feed(  # noqa: PLR0913 - each is a choice of its own
     """The net effect of a batch of change events; see `Update.from_feed`."""
     feeds: dict[str | None, Feed] = dict(feed.items()) if isinstance(feed, Mapping) else {None: feed}
     placed = [only for only, one in feeds.items() if not is_plain(one)]
-    within = ranges(_continued(warehouse, placed, after), upto, feeds)
+    within = ranges(_continued(warehouse, placed, after, is_named=id is not None), upto, feeds)
     named = _format(format)
     require_known([name for name in feeds if name], warehouse.catalog.relations, "base relation")
     require_known(warehouse.feeds.tables.values(), warehouse.catalog.relations, "base relation")
@@ -88,15 +88,28 @@ def _require_all_placed(report: FeedReport) -> None:
             )
 
 
-def _continued(warehouse: Warehouse[D], feeds: Iterable[str | None], after: Ends) -> Ends:
-    """Where the feeds begin: as is said, else where the last update that the store has ended."""
+def _continued(warehouse: Warehouse[D], feeds: Iterable[str | None], after: Ends, *, is_named: bool) -> Ends:
+    """Where the feeds begin: as is said, else where the last update that the store has ended.
+
+    Raises:
+        InputError: SM409 what is said lies before that, and no id tells the update from those that the store has.
+    """
     if warehouse.store is None:
         return after
     known = warehouse.store.positions()
     said = by_relation(after)
     for name in feeds:
-        if name not in said and None not in said and (name or "") in known:
-            said[name] = known[name or ""]
+        its, given = known.get(name or ""), said.get(name, said.get(None))
+        if its is not None and given is None:
+            said[name] = its
+        elif its is not None and not is_named and position_of(str(given)) < position_of(its):
+            raise input_error(
+                Code.COMMITTED,
+                f"the changes after `{given}` are asked for, and the views have those up to `{its}`",
+                "leave `--after` out: what comes next is read; of a feed that began anew, with lower positions, "
+                "give the update an id (`--id` of `maintain`)",
+                "nothing was done: changes would be counted twice",
+            )
     return said
 
 

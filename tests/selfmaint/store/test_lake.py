@@ -497,6 +497,9 @@ def test_a_feed_goes_on_where_the_lake_is(shop: Shop) -> None:
         assert done.status == 0, done
         assert shop.stored() == shop.expected()
     assert shop.command("maintain", "--feed", feed, "--after", "0", "--id", "all", "--dry-run").status == 2
+    done = shop.command("maintain", "--feed", feed, "--after", "0")
+    assert done.status == 2
+    assert "SM409" in done.stderr, "the views have these changes"
     with feed.open("a", encoding="utf-8") as more:
         more.write(event(5, {"id": 22, "customer": 3, "amount": 2}))
     shop.base["sale"] |= {(22, 3, 2)}
