@@ -10,7 +10,7 @@ from datalog.sql.duckdb.types import SqlType, Typed, UnlikeSparkError, cast, unl
 
 FIRST, LAST, STEP, PLACE = "series_first", "series_last", "series_step", "series_place"
 _BIGINT = ColumnType(TypeName.BIGINT)
-_WITH_STEPS = (ColumnType(TypeName.INT), _BIGINT)
+_WIDER = [ColumnType(n) for n in (TypeName.TINYINT, TypeName.SMALLINT, TypeName.INT, TypeName.BIGINT)]
 _MOST_INT = 2**31 - 1
 _MONTHS = "(year(:last) - year(:first)) * 12 + month(:last) - month(:first)"  # as many, or one more, are whole months
 _WRONG = "the ends of a sequence lie in the other direction than its step"
@@ -25,12 +25,13 @@ def listed(first: Typed, last: Typed, step: tuple[int, str] | None) -> tuple[dic
     (one, kind), (other, its) = first, last
     is_date = isinstance(kind, ColumnType) and kind.name is TypeName.DATE
     is_number = isinstance(kind, ColumnType) and kind.name.is_integer
-    if kind != its or not (is_date or is_number) or (step and (step[1] == "number") != is_number):
+    both_numbers = is_number and isinstance(its, ColumnType) and its.name.is_integer
+    if (kind != its and not both_numbers) or not (is_date or is_number):
         raise UnlikeSparkError(f"a sequence from `{_name(kind)}` to `{_name(its)}`")
-    if (
-        step and is_number and (kind not in _WITH_STEPS or abs(step[0]) > _MOST_INT)
-    ):  # Spark takes the widest type
-        raise UnlikeSparkError(f"a sequence of `{_name(kind)}` by {step[0]}")
+    if step and ((step[1] == "number") != is_number or abs(step[0]) > _MOST_INT):
+        raise UnlikeSparkError(f"a sequence of `{_name(kind)}` by {step[0]} {step[1]}")
+    if is_number:  # Spark takes the widest type, that of the step among them
+        kind = max((kind, its, *([ColumnType(TypeName.INT)] if step else ())), key=_WIDER.index)
     ends = {"first": cast(one, kind), "last": cast(other, kind)}
     by: exp.Expr = filled("CASE WHEN :first <= :last THEN 1 ELSE -1 END", **ends)
     size, unit = (1, "number") if step is None else step

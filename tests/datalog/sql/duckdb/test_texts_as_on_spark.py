@@ -47,6 +47,9 @@ SERIES = [
     "select id, explode(sequence(1, i)) from sale where a > 0",
     "select explode(sequence(c, cast(a as bigint), 1)) n, id + 1 as k from sale where a > c",
     "select explode(sequence(5, -3, -3)) as n",
+    "select explode(sequence(1, cast(i as bigint), 2)) as n from sale where i > 0",
+    "select explode(sequence(cast(1 as smallint), cast(4 as tinyint))) as n",
+    "select explode(sequence(cast(1 as smallint), cast(4 as smallint), 2)) as n",
     "select s.id, n.k from sale s lateral view explode(sequence(s.i, s.a)) n as k where k <> 1",
     (
         "select day, count(distinct t.c) as m, count(*) as n from sale join sale t using (id) "
