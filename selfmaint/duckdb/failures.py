@@ -57,7 +57,10 @@ def as_input_error(failure: duckdb.Error, files: Mapping[str, Mark | None]) -> I
         hint = "correct the record: what begins with a quote ends with one, and a quote inside is doubled"
         return input_error(Code.COLUMNS_DIFFER, f"a record cannot be read: {line}", hint)
     if isinstance(failure, _VALUES) and not named:
-        hint = "guard it in the view that computes it: `x / nullif(y, 0)`, or a type that holds the value"
+        hint = (
+            "guard it in the view that computes it (`x / nullif(y, 0)`, `WHERE first <= last`), "
+            "or take a type that holds the value"
+        )
         return input_error(Code.COLUMNS_DIFFER, f"a value cannot be computed: {line}", hint)
     other = next((file for file in named or files if mark(file) != files[file]), None)
     if other is not None:
