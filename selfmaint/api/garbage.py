@@ -9,7 +9,7 @@ from contextlib import contextmanager
 BETWEEN_COLLECTIONS = 2_000_000
 """How many objects are made before unreachable ones are looked for: by default 700, which imports make all the time.
 
-Few commands make so many, and looking through 100,000 takes 20 ms; unreachable ones of so many take some 100 MB at most.
+Few commands make so many, and looking through 100,000 takes 20 ms; so many take some 100 MB at most.
 """
 
 
