@@ -145,7 +145,7 @@ def given_sources(warehouse: Warehouse[Relation], state: Database) -> None:
         kinds = [ColumnType(TypeName.INT)] * len(names)
         tables[name] = Relation(engine.database.given(arrow(its, names), kinds), names)
     held = Held(engine, tables)
-    warehouse.readable = {name: selfmaint.Readable(held) for name in state}
+    warehouse.readable = {name: selfmaint.Readable(held, is_after=True) for name in state}
 
 
 @pytest.mark.parametrize("number", range(effort(7, 3000)))

@@ -10,7 +10,8 @@ from selfmaint.api.audit import AuditOptions, audit_catalog
 from selfmaint.api.check import check
 from selfmaint.api.columns import columns_of
 from selfmaint.api.file.programs import catalog_of
-from selfmaint.api.maintain import NotMaintainedError, new_contents
+from selfmaint.api.following.not_maintained import NotMaintainedError
+from selfmaint.api.maintain import new_contents
 from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable
 from selfmaint.engine.memory import MemoryEngine, SetBags

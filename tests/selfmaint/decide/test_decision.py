@@ -29,7 +29,8 @@ from datalog.copies import replace
 from datalog.evaluate import evaluate
 from datalog.model import ColumnType, Constant, Literal, Predicate, Program, Row, Term, TypeName
 from selfmaint.api.explain import explain
-from selfmaint.api.maintain import NotMaintainedError, maintain, new_contents
+from selfmaint.api.following.not_maintained import NotMaintainedError
+from selfmaint.api.maintain import maintain, new_contents
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse
 from selfmaint.canonical import contributions

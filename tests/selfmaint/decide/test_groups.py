@@ -11,7 +11,8 @@ from selfmaint import Update
 from selfmaint.api.check import check
 from selfmaint.api.explain import explain
 from selfmaint.api.file.programs import catalog_of
-from selfmaint.api.maintain import NotMaintainedError, new_contents
+from selfmaint.api.following.not_maintained import NotMaintainedError
+from selfmaint.api.maintain import new_contents
 from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.decide import differing
 from selfmaint.decide.verdict import NotSelfMaintainable, SelfMaintainable, Undecided

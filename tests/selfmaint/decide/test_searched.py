@@ -10,7 +10,8 @@ import pytest
 
 from datalog.model import ColumnType, Row, TypeName
 from selfmaint.api.explain import explain
-from selfmaint.api.maintain import NotMaintainedError, maintain, new_contents
+from selfmaint.api.following.not_maintained import NotMaintainedError
+from selfmaint.api.maintain import maintain, new_contents
 from selfmaint.api.update import Update
 from selfmaint.api.warehouse import Warehouse, build
 from selfmaint.decide import searched

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import selfmaint
-from selfmaint.api.maintain import NotMaintainedError
+from selfmaint.api.following.not_maintained import NotMaintainedError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
