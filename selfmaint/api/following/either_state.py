@@ -17,10 +17,12 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from datalog.diagnostics import Diagnostic
+from selfmaint.api.following.keyed import Plan, followed_by_keys, plans_by_keys
 from selfmaint.api.following.not_maintained import NotMaintainedError
 from selfmaint.api.verify import has_difference
 from selfmaint.engine.protocol import D
 from selfmaint.errors import Code, SourceError
+from selfmaint.fallback.recompute import reads
 from selfmaint.fallback.settle import Readable
 from selfmaint.maintain import Delta
 from selfmaint.sources.brought_on import BroughtOnSource
@@ -39,7 +41,7 @@ _OTHER_STATE = frozenset({Code.SOURCE_MOVED, Code.BREAKS_CONSTRAINT})
 def require_one_state(
     warehouse: Warehouse[D],
     update: Update[D],
-    reads: Sequence[Read],
+    made: Sequence[Read],
     changes: Mapping[str, Delta[D]],
     follow: Callable[[Warehouse[D]], Mapping[str, Delta[D]]],
 ) -> None:
@@ -48,19 +50,20 @@ def require_one_state(
     Args:
         warehouse: the views before the update.
         update: what changes.
-        reads: what was read for the changes.
+        made: what was read for the changes.
         changes: those of the views, where each source is right after the update.
         follow: gives the changes with other sources.
 
     Raises:
         SourceError: SM402.
     """
-    untold = _untold(warehouse, reads)
+    untold = _untold(warehouse, made)
     if len(untold) > _MOST:
         raise _not_told(untold, ())
     for names in _sets(untold):
+        before = _before(warehouse, update, names)
         try:
-            others = follow(_before(warehouse, update, names))
+            others = follow(before)
         except SourceError as error:
             if error.diagnostics[0].code not in _OTHER_STATE:
                 raise
@@ -73,15 +76,30 @@ def require_one_state(
             if has_difference(warehouse, name, one.gained, others[name].gained)
             or has_difference(warehouse, name, one.lost, others[name].lost)
         ]
-        if views:
+        if views and not _contradicts_decided(before, update, names):
             raise _not_told(names, views)
 
 
-def _untold(warehouse: Warehouse[D], reads: Sequence[Read]) -> tuple[str, ...]:
+def _contradicts_decided(before: Warehouse[D], update: Update[D], names: Sequence[str]) -> bool:
+    """Whether stored rows of a view that needs no base rows are others than sources in that state would give."""
+    catalog, situation = before.catalog, before.given(update)[1]
+    views = [view for view in catalog.views if not {*reads(catalog, view)}.isdisjoint(names)]
+    plans, _ = plans_by_keys(before, views, situation)
+    keyed = {name: Plan(None, one.keyed, None, one.others) for name, one in plans.items() if one.keyed}
+    try:
+        followed_by_keys(before, update, keyed, lambda _message: None)
+    except SourceError as error:
+        if error.diagnostics[0].code not in _OTHER_STATE:
+            raise
+        return True
+    return False
+
+
+def _untold(warehouse: Warehouse[D], made: Sequence[Read]) -> tuple[str, ...]:
     """The tables of which each deleted row that was asked for has an equal one."""
     known = {name for name, one in warehouse.readable.items() if one.is_after}
-    told = known | {one.relation for one in reads if one.has_twins is False}
-    return tuple(sorted({one.relation for one in reads if one.has_twins} - told))
+    told = known | {one.relation for one in made if one.has_twins is False}
+    return tuple(sorted({one.relation for one in made if one.has_twins} - told))
 
 
 def _sets(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
