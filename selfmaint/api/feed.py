@@ -22,7 +22,7 @@ from selfmaint.feeds.changes import FeedReport, RelationReport
 from selfmaint.feeds.condense import condensed
 from selfmaint.feeds.formats import FeedFormat, is_plain
 from selfmaint.feeds.lines import Tally
-from selfmaint.feeds.ranges import Ends, Ranges, by_relation, position_of, ranges, shown
+from selfmaint.feeds.ranges import Bounds, End, Ends, Ranges, by_relation, position_of, ranges, shown
 from selfmaint.feeds.reading import FeedReading, Wanted
 from selfmaint.feeds.table import FeedTable, TableNames, feed_table
 from selfmaint.warehouse.near import near_miss, require_known
@@ -102,20 +102,39 @@ def _continued(warehouse: Warehouse[D], feeds: Iterable[str | None], after: Ends
         its, given = known.get(name or ""), said.get(name, said.get(None))
         if its is not None and given is None:
             said[name] = its
-        elif its is not None and not is_named and position_of(str(given)) < position_of(its):
-            raise input_error(
-                Code.COMMITTED,
-                f"the changes after `{given}` are asked for, and the views have those up to `{its}`",
-                "leave `--after` out: what comes next is read; of a feed that began anew, with lower positions, "
-                "give the update an id (`--id` of `maintain`)",
-                "nothing was done: changes would be counted twice",
-            )
+        elif not is_named:
+            _require_not_followed(known, name, given)
     return said
+
+
+def _require_not_followed(known: Mapping[str, str], name: str | None, given: End) -> None:
+    """Refuses a feed that begins before where the views are: that of several relations may have the same changes."""
+    own = known.get(name or "")
+    rivals = [
+        end for feed, end in known.items() if feed in ({name or ""} if own else {""} if name else known)
+    ]
+    if not rivals:
+        return
+    last = max(rivals, key=position_of)
+    message = f"the changes after `{given}` are asked for, and the views have those up to `{last}`"
+    if given is None:
+        message = f"the views follow another feed, up to `{last}`, which may have changes of this one"
+    elif not Bounds(after=position_of(str(given))).holds(position_of(last)):
+        return
+    hint = "leave `--after` out: what comes next is read" if own else "say where it begins (`--after`)"
+    raise input_error(
+        Code.COMMITTED,
+        message,
+        f"{hint}; of a feed that has nothing of what the views have, or began anew with lower positions, "
+        "give the update an id (`--id` of `maintain`)",
+        "nothing was done: changes would be counted twice",
+    )
 
 
 def _ends(report: FeedReport, feeds: Iterable[str | None], within: Ranges) -> dict[str, str]:
     """Where each feed ended; under "" that of several relations. One without events is where it began."""
-    found = {name or "": str(end) for name, end in within.after.items()}
+    begun = {name: within.after.get(name, within.after.get(None)) for name in feeds}
+    found = {name or "": str(end) for name, end in begun.items() if end is not None}
     own = set(feeds)
     for one in report.relations:
         key = one.relation if one.relation in own else ""

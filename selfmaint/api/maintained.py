@@ -119,7 +119,8 @@ class Maintained(Generic[D]):
             named = ", ".join(f"`{one.view}`" for one in self.differences)
             yield f"recomputing gives other rows of {named}: see `differences`"
         elif self.verified is not None:
-            yield "verified: recomputing gives the same rows"
+            but = ", ".join(f"`{name}`" for name in self.unverified)
+            yield f"verified: recomputing gives the same rows{f' of all views but {but}' if but else ''}"
 
 
 def nothing_of_it(names: Iterable[str]) -> str:

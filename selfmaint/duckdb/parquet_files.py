@@ -169,12 +169,16 @@ def parquet_columns(database: Database, files: Sequence[Path], names: Sequence[s
 
 
 def parquet_rows(location: str) -> int | None:
-    """The number of rows that the footers of Parquet files tell; None of other files."""
+    """The number of rows that the footers of Parquet files tell; None of other files, and of damaged ones."""
+    import pyarrow as pa  # noqa: PLC0415 - see above
     import pyarrow.parquet as pq  # noqa: PLC0415 - see above
 
     if not Path(location).exists() or format_of(location) is not Format.PARQUET:
         return None
-    return sum(int(pq.read_metadata(file).num_rows) for file in data_files(Path(location)))
+    try:
+        return sum(int(pq.read_metadata(file).num_rows) for file in data_files(Path(location)))
+    except pa.ArrowInvalid:
+        return None
 
 
 _FOOTERS = """

@@ -52,24 +52,24 @@ def follow(
         engine.keep(engine.bags.matching(rows, how.key, keys))
         for rows in (recomputing.evaluated(view, needed), stored)
     )
-    if (doubtful := _doubtful(reader, how)) and gives_one_result():
+    if (untold := _untold(reader, how)) and gives_one_result():
         _, before = rows_both_times(reader, how, keys)
         was = engine.keep(engine.bags.matching(recomputing.evaluated(view, before), how.key, keys))
         other = difference(engine, view, was, old)
         if engine.count(other.gained) or engine.count(other.lost):
             why = f"what it has, without the update, does not give the stored rows of {view.shown}"
-            relation = reader.known.catalog.relations[doubtful[0]]
+            relation = reader.known.catalog.relations[untold[0]]
             raise moved(relation, why, "without a key its rows may have twins")
     return by_keys(reader, view, how, keys, difference(engine, view, new, old))
 
 
-def _doubtful(reader: KeyedRows[D], how: Keyed) -> list[str]:
-    """The relations whose sources may not have moved, if stored rows tell: sums of doubles are hardly ever the same."""
+def _untold(reader: KeyedRows[D], how: Keyed) -> list[str]:
+    """The relations of whose sources stored rows tell the state: sums of doubles, hardly ever the same, do not."""
     relations = reader.known.catalog.relations
     read = {step.relation for step in how.steps}
     kinds = [kind for name in (*read, *how.whole) for kind in relations[name].types]
     is_exact = not any(kind == ANY or kind.name.is_floating for kind in kinds)
-    return sorted(reader.doubtful & read) if is_exact else []
+    return sorted(reader.untold & read) if is_exact else []
 
 
 def unchanged(

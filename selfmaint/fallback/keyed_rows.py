@@ -25,7 +25,6 @@ from selfmaint.fallback.settle import Progress, Readable, require_keys_not_moved
 from selfmaint.fallback.states import (
     found_after,
     is_before,
-    is_doubtful,
     rows_between,
     rows_of,
     twins_of_deleted,
@@ -114,12 +113,11 @@ class KeyedRows(Struct, Generic[D], dict=True):
         self._signs: dict[str, frozenset[str]] = {}
 
     @property
-    def doubtful(self) -> frozenset[str]:
-        """The relations whose sources may be before the update for all that was read of them."""
-        relations = self.known.catalog.relations
-        assumed = {name for name, entry in self.readable.items() if entry.is_assumed}
-        doubtful = (n for n, its in self._signs.items() if n in assumed or is_doubtful(relations[n], its))
-        return frozenset(doubtful) if self.known.situation.effective else frozenset()
+    def untold(self) -> frozenset[str]:
+        """The relations that change and were read whose rows alone do not tell a source in another state: no key."""
+        situation, relations = self.known.situation, self.known.catalog.relations
+        changed = situation.inserted | situation.deleted if situation.effective else frozenset[str]()
+        return frozenset(name for name in self._signs if name in changed and relations[name].is_numbered)
 
     def whole(self, name: str) -> D:
         """All rows of a relation after the update.
@@ -304,6 +302,8 @@ class KeyedRows(Struct, Generic[D], dict=True):
         earlier = self._signs.get(name, frozenset())
         after, self._signs[name] = found_after(held, relation, columns, probe.keys, earlier)
         signs = self._signs[name]
-        self.reads.append(replace(read, is_before=is_before(signs), has_twins=twins_of_deleted(signs)))
+        self.reads.append(
+            replace(read, is_before=is_before(signs), has_twins=twins_of_deleted(signs, held.situation))
+        )
         require_keys_not_moved(held.learning(held.facts.extended({found: after})), probe)
         return after

@@ -248,7 +248,7 @@ def read_after(
     if name in known.situation.inserted | known.situation.deleted:
         signs = signs_of_state(held, relation)
         rows = rows_after(held, relation, signs)
-        read = replace(read, is_before=is_before(signs), has_twins=twins_of_deleted(signs))
+        read = replace(read, is_before=is_before(signs), has_twins=twins_of_deleted(signs, known.situation))
         held = known.learning(known.facts.extended({found: rows}, small=False))
     if not is_doubted:
         require_not_moved(held, relation)

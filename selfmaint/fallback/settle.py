@@ -58,13 +58,11 @@ class Readable(Generic[D]):
     Attributes:
         cost: what a looked-up key costs; None: estimated when it matters.
         is_after: whether its source is known to be right after each update, where it has no key and nothing else tells.
-        is_assumed: whether it is only assumed to be.
     """
 
     source: Source[D]
     cost: float | None = None
     is_after: bool = False
-    is_assumed: bool = False
 
     def cost_of(self, relation: str) -> float:
         """What one looked-up key costs."""
@@ -121,7 +119,9 @@ class Reader(Struct, Generic[D]):
         elif relation.is_numbered and relation.name in held.situation.deleted:
             row = row_atom(relation, Version.FOUND)
             its = () if keys is None else (Atom(probe.keys, tuple(row.terms[i] for i in probe.columns)),)
-            read = replace(read, has_twins=twins_of_deleted(signs_of_state(held, relation, its)))
+            read = replace(
+                read, has_twins=twins_of_deleted(signs_of_state(held, relation, its), held.situation)
+            )
         self.require(held.facts)
         require_keys_not_moved(held, probe)
         return _extended(held, probe, relation, keys), read

@@ -50,14 +50,12 @@ def is_before(signs: frozenset[str]) -> bool:
     return not signs.isdisjoint(_BEFORE)
 
 
-def is_doubtful(relation: BaseRelation, signs: frozenset[str]) -> bool:
-    """Whether a source without a key may be right before the update: rows of it are there, or equal ones."""
-    return relation.is_numbered and not is_before(signs) and "old copies missing" not in signs
+def twins_of_deleted(signs: frozenset[str], situation: Situation) -> bool | None:
+    """Whether each deleted row of a table without a key that was asked for has an equal one; None if none was.
 
-
-def twins_of_deleted(signs: frozenset[str]) -> bool | None:
-    """Whether each deleted row of a table without a key that was asked for has an equal one; None if none was."""
-    if "old copies missing" in signs:
+    A deleted row that is not there tells nothing if the update may not be effective.
+    """
+    if "old copies missing" in signs and situation.effective:
         return False
     return True if "old copies there" in signs else None
 
@@ -174,7 +172,8 @@ def moved(relation: BaseRelation, why: str, note: str) -> SourceError:
 
 def _require_before(relation: BaseRelation, situation: Situation, signs: frozenset[str]) -> None:
     """Refuses a source that is not after the update, unless it is right before it."""
-    both = situation.effective and signs & {"new rows there", "old rows missing"}
+    gone = "old copies missing" if relation.is_numbered else "old rows missing"
+    both = situation.effective and signs & {"new rows there", gone}
     if not both and signs.isdisjoint({"a clash", "others there"}) and relation.keys:
         return
     why = "some rows of the update are in it, and some are not"

@@ -20,9 +20,12 @@ from selfmaint.sources.protocol import Read, Source
 class BroughtOnSource(Generic[D]):
     """A `Source` of one relation whose rows the update changes."""
 
-    def __init__(self, source: Source[D], engine: Engine[D], inserted: D | None, deleted: D | None) -> None:
+    def __init__(
+        self, source: Source[D], engine: Engine[D], inserted: D | None, deleted: D | None, *, effective: bool
+    ) -> None:
         """Nothing is read yet; the update's rows are not counted here, and not numbered."""
         self._source, self._engine, self._inserted, self._deleted = source, engine, inserted, deleted
+        self._effective = effective
 
     @property
     def name(self) -> str:
@@ -53,7 +56,7 @@ class BroughtOnSource(Generic[D]):
 
         if self._deleted is not None:
             gone = engine.keep(mine(self._deleted))
-            if engine.count(engine.minus_all(gone, rows)):
+            if self._effective and engine.count(engine.minus_all(gone, rows)):
                 message = f"`{relation}` is not in the state before the update: it lacks deleted rows"
                 raise SourceError([Diagnostic(code=Code.SOURCE_MOVED, message=message)])
             rows = engine.minus_all(rows, gone)

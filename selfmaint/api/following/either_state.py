@@ -17,11 +17,12 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from datalog.diagnostics import Diagnostic
+from datalog.model import ANY, NUMBER, Atom, ColumnType, Predicate, Program, Rule, Variable, Version
 from selfmaint.api.following.keyed import Plan, followed_by_keys, plans_by_keys
 from selfmaint.api.following.not_maintained import NotMaintainedError
 from selfmaint.api.verify import has_difference
-from selfmaint.engine.protocol import D
-from selfmaint.errors import Code, SourceError
+from selfmaint.engine.protocol import D, Facts
+from selfmaint.errors import Code, InputError, SourceError
 from selfmaint.fallback.recompute import reads
 from selfmaint.fallback.settle import Readable
 from selfmaint.maintain import Delta
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from selfmaint.api.update import Update
     from selfmaint.api.warehouse import Warehouse
 
+_GIVEN, _ASKED = Predicate("given", Version.STEP), Predicate("asked", Version.STEP)
 _MOST = 3
 """Of more tables than these not all sets are tried."""
 _OTHER_STATE = frozenset({Code.SOURCE_MOVED, Code.BREAKS_CONSTRAINT})
@@ -57,7 +59,7 @@ def require_one_state(
     Raises:
         SourceError: SM402.
     """
-    untold = _untold(warehouse, made)
+    untold = _untold(warehouse, update, made)
     if len(untold) > _MOST:
         raise _not_told(untold, ())
     for names in _sets(untold):
@@ -68,7 +70,7 @@ def require_one_state(
             if error.diagnostics[0].code not in _OTHER_STATE:
                 raise
             continue
-        except NotMaintainedError:
+        except (NotMaintainedError, InputError):  # such as a value that cannot be computed in that state
             raise _not_told(names, ()) from None
         views = [
             name
@@ -95,11 +97,42 @@ def _contradicts_decided(before: Warehouse[D], update: Update[D], names: Sequenc
     return False
 
 
-def _untold(warehouse: Warehouse[D], made: Sequence[Read]) -> tuple[str, ...]:
-    """The tables of which each deleted row that was asked for has an equal one."""
+def _untold(warehouse: Warehouse[D], update: Update[D], made: Sequence[Read]) -> tuple[str, ...]:
+    """The tables without a key that were read of which each deleted row is there, or an equal one."""
     known = {name for name, one in warehouse.readable.items() if one.is_after}
-    told = known | {one.relation for one in made if one.has_twins is False}
-    return tuple(sorted({one.relation for one in made if one.has_twins} - told))
+    known |= {one.relation for one in made if one.has_twins is False}
+    relations = warehouse.catalog.relations
+    names = sorted({one.relation for one in made if relations[one.relation].is_numbered} - known)
+    seen = {one.relation for one in made if one.has_twins}
+    return tuple(
+        name for name in names if name in update.deleted and _has_all(warehouse, update, name, name in seen)
+    )
+
+
+def _has_all(warehouse: Warehouse[D], update: Update[D], name: str, seen: bool) -> bool:
+    """Whether a source has all deleted rows, as far as columns tell whose values are looked up; `seen`: some it has."""
+    engine, relation = warehouse.engine, warehouse.catalog.relations[name]
+    if not update.effective or not engine.count(update.deleted[name]):
+        return seen
+    places = [i for i, kind in enumerate(relation.types) if relation.columns[i] != NUMBER and _is_exact(kind)]
+    if not places:
+        return seen
+    row = tuple(Variable(f"X{i}") for i in range(relation.arity - 1))
+    keys = Atom(_ASKED, tuple(row[i] for i in places))
+    given = Facts({_GIVEN: update.deleted[name]}, {}, frozenset({_GIVEN}))
+    columns = [relation.columns[i] for i in places]
+    asked = engine.keep(engine.evaluate(Program((Rule(keys, (Atom(_GIVEN, row),)),)), _ASKED, given, columns))
+    try:
+        _source_before(warehouse, update, name).read(name, columns, asked)
+    except SourceError as error:
+        if error.diagnostics[0].code is not Code.SOURCE_MOVED:
+            raise
+        return False
+    return True
+
+
+def _is_exact(kind: ColumnType) -> bool:
+    return kind != ANY and not kind.name.has_signed_zeros
 
 
 def _sets(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -112,11 +145,16 @@ def _before(warehouse: Warehouse[D], update: Update[D], names: Sequence[str]) ->
     other = copy.copy(warehouse)
     assumed = {}
     for name in names:
-        inserted, deleted = update.inserted.get(name), update.deleted.get(name)
-        source = BroughtOnSource(warehouse.readable[name].source, warehouse.engine, inserted, deleted)
-        assumed[name] = Readable(source, warehouse.readable[name].cost, is_after=True, is_assumed=True)
+        cost = warehouse.readable[name].cost
+        assumed[name] = Readable(_source_before(warehouse, update, name), cost, is_after=True)
     other.readable = {**warehouse.readable, **assumed}
     return other
+
+
+def _source_before(warehouse: Warehouse[D], update: Update[D], name: str) -> BroughtOnSource[D]:
+    inserted, deleted = update.inserted.get(name), update.deleted.get(name)
+    source = warehouse.readable[name].source
+    return BroughtOnSource(source, warehouse.engine, inserted, deleted, effective=update.effective)
 
 
 def _not_told(names: Sequence[str], views: Sequence[str]) -> SourceError:

@@ -537,6 +537,22 @@ def test_a_folder_of_rows_has_no_position_and_leaves_that_of_another_feed(shop: 
     assert "nothing was written" in shop.command("maintain", "--feed", feed).stdout
 
 
+def test_a_feed_of_several_relations_and_those_of_one_do_not_count_the_same_twice(shop: Shop) -> None:
+    event = {"op": "c", "before": None, "after": {"id": 21, "customer": 1, "amount": 1}, "ts_ms": 9}
+    feed = shop.folder / "feed.jsonl"
+    feed.write_text(json.dumps({**event, "source": {"lsn": 9, "table": "sale"}}) + "\n", encoding="utf-8")
+    shop.base["sale"] |= {(21, 1, 1)}
+    shop.store_base()
+    assert shop.command("maintain", "--feed", feed, "--after", "7").status == 0
+    for more in ((), ("--after", "0"), ("--after", "sale=0")):
+        done = shop.command("maintain", "--feed", f"sale={feed}", *more)
+        assert done.status == 2
+        assert "SM409" in done.stderr
+    assert "no view changed" in shop.command("maintain", "--feed", f"sale={feed}", "--after", "sale=9").stdout
+    assert "nothing was written" in shop.command("maintain", "--feed", feed).stdout
+    assert shop.stored() == shop.expected()
+
+
 def test_changes_without_positions_are_not_put_beside_others(shop: Shop) -> None:
     """What tells that an update was applied are its positions: the others would be applied again."""
     event = {"op": "c", "before": None, "after": {"id": 21, "customer": 1, "amount": 1}, "ts_ms": 9}

@@ -106,15 +106,17 @@ def followed(
     late: list[str],
     queries: list[str],
     after_update: bool = False,
+    not_there: pa.Table | None = None,
 ) -> str:
-    """The same of any states."""
+    """The same of any states; `not_there` is deleted besides, by an update that is not effective."""
     views = "".join(f"create view v{i} as {in_spark(q)};\n" for i, q in enumerate(queries))
     (folder / "views.sql").write_text(TABLES + views)
     said = "after_update = true\n" if after_update else ""
     bases = "".join(f'[relations.{name}]\npath = "{name}.parquet"\n{said}' for name in SCHEMAS)
     file = folder / "w.toml"
+    effective = str(not_there is None).lower()
     file.write_text(
-        f'program = "views.sql"\n[store]\nkind = "lake"\npath = "lake"\n{bases}[update]\neffective = true\n'
+        f'program = "views.sql"\n[store]\nkind = "lake"\npath = "lake"\n{bases}[update]\neffective = {effective}\n'
     )
     write(folder, before, [*SCHEMAS])
     selfmaint.init(file, engine="duckdb")
@@ -123,7 +125,9 @@ def followed(
         update = selfmaint.Update.from_frames(
             warehouse,
             {name: table(name, after[name] - before[name]) for name in SCHEMAS},
-            {name: table(name, before[name] - after[name]) for name in SCHEMAS},
+            {name: table(name, before[name] - after[name]) for name in SCHEMAS}
+            if not_there is None
+            else {"ev": pa.concat_tables([table("ev", before["ev"] - after["ev"]), not_there])},
         )
         try:
             found = warehouse.maintain(update, recompute=True)
@@ -194,3 +198,59 @@ def test_a_night_that_removes_what_stands_twice(
     before = {"ev": Counter({(1, "x"): 2, (1, "y"): 1}), "log": Counter[Row](), "room": Counter[Row]()}
     after = {**before, "ev": Counter({(1, "x"): 1, (1, "y"): 1})}
     assert followed(tmp_path, before, after, late=late, queries=queries) == expected
+
+
+STATES: dict[str, Counter[Row]] = {"log": Counter(), "room": Counter({(1, "a"): 1})}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select r.kind, max(e.tag) as n from room r join ev e on e.room = r.id group by r.kind having count(*) > 1",
+        "select r.kind from room r where (select count(*) from ev e where e.room = r.id) > 1",
+    ],
+)
+def test_deleted_rows_that_no_view_reads_tell_as_well(tmp_path: Path, query: str) -> None:
+    """The row that comes has a twin, and the one that goes is of no room: only looking for it shows it there."""
+    before = {**STATES, "ev": Counter({(1, "x"): 1, (9, "y"): 1})}
+    after = {**STATES, "ev": Counter({(1, "x"): 2})}
+    (tmp_path / "late").mkdir()
+    assert followed(tmp_path / "late", before, after, late=["ev"], queries=[query]) == "refused"
+    assert followed(tmp_path, before, after, late=[], queries=[query]) == "read"
+
+
+def test_a_deleted_row_that_was_never_there_tells_nothing(tmp_path: Path) -> None:
+    before = {**STATES, "ev": Counter({(1, "x"): 1, (1, "z"): 1})}
+    after = {**STATES, "ev": Counter({(1, "x"): 1})}
+    never = table("ev", Counter({(1, "q"): 1}))
+    queries = [QUERIES[6], QUERIES[7]]
+    assert followed(tmp_path, before, after, late=["ev"], queries=queries, not_there=never) == "refused"
+
+
+def test_a_state_in_which_nothing_can_be_computed_is_not_that_of_the_sources_or_is_said(
+    tmp_path: Path,
+) -> None:
+    query = (
+        "select r.id, 10 / (2 - count(e.tag)) as t from room r left join ev e on e.room = r.id group by r.id"
+    )
+    before = {**STATES, "ev": Counter({(2, "2"): 2})}
+    after = {**STATES, "ev": Counter({(2, "2"): 1, (1, "1"): 1})}
+    assert followed(tmp_path, before, after, late=[], queries=[query]) == "refused"
+
+
+def test_a_source_that_is_a_night_further_is_refused(tmp_path: Path) -> None:
+    """Without a key stored rows alone tell that."""
+    query = (
+        "select 'a' as side, kind as what, room as n from room r join ev e on e.room = r.id "
+        "union all select 'b', tag, room from ev"
+    )
+    before = {**STATES, "ev": Counter({(1, "x"): 1, (1, "y"): 1})}
+    after = {**STATES, "ev": Counter({(1, "y"): 1})}
+    file = tmp_path / "w.toml"
+    assert followed(tmp_path, before, after, late=[], queries=[query], after_update=True) != "refused"
+    write(tmp_path, {**after, "ev": Counter({(1, "y"): 1, (1, "w"): 1})}, ["ev"])
+    assert selfmaint.undo(file)
+    with selfmaint.load(file, engine="duckdb") as warehouse:
+        gone = table("ev", Counter({(1, "x"): 1}))
+        with pytest.raises(selfmaint.SourceError, match="does not give the stored rows"):
+            warehouse.maintain(selfmaint.Update.from_frames(warehouse, {}, {"ev": gone}))
