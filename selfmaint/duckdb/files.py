@@ -25,6 +25,7 @@ from selfmaint.duckdb.text_rows import csv_rows, json_rows, refused_text
 from selfmaint.engine.column_types import narrows, settled
 from selfmaint.errors import Code, InputError, first_line, input_error
 from selfmaint.store.bad_values import TextReading, placed, remember
+from selfmaint.store.delta import is_delta_table, without_rows
 from selfmaint.store.expected import (
     Expected,
     StoredType,
@@ -47,9 +48,8 @@ def read_contents(database: Database, location: str, expected: Expected, *, decl
     """
     files, format_ = _files(location, expected.name)
     if format_ is Format.PARQUET:
-        from selfmaint.duckdb.parquet_files import parquet  # noqa: PLC0415 - only where Parquet is read
-
-        return conform(database, parquet(database, files, expected.name), expected, declared=declared)
+        stored = _parquet(database, location, files, expected.name)
+        return conform(database, stored, expected, declared=declared)
     remember(
         location,
         TextReading(expected.name, dict(zip(expected.columns, expected.types, strict=True)), format_),
@@ -76,12 +76,23 @@ def read_as_stored(database: Database, location: str, name: str) -> Relation:
     Raises:
         InputError: SM103 nothing is stored there; SM502 text files.
     """
-    from selfmaint.duckdb.parquet_files import parquet  # noqa: PLC0415 - see `read_contents`
-
     files, format_ = _files(location, name)
     if format_ is not Format.PARQUET:
         raise refused(f"`{name}` is stored as text, and the types of its columns are not declared")
-    return parquet(database, files, name)
+    return _parquet(database, location, files, name)
+
+
+def _parquet(database: Database, location: str, files: Sequence[Path], name: str) -> Relation:
+    """The rows of Parquet files; a Delta table without rows has none."""
+    if files or not is_delta_table(Path(location)):
+        from selfmaint.duckdb.parquet_files import parquet  # noqa: PLC0415 - only where Parquet is read
+
+        return parquet(database, files, name)
+    from selfmaint.engine.arrow_types import column_type  # noqa: PLC0415 - as a rule there are rows
+
+    rows = without_rows(Path(location))
+    kinds = [column_type(field.type) for field in rows.schema]
+    return Relation(database.given(rows, kinds), tuple(rows.column_names))
 
 
 def conform(database: Database, data: Relation, expected: Expected, *, declared: bool) -> Relation:

@@ -78,6 +78,13 @@ def live_files(path: Path, table: Any = None) -> list[Path]:
     return sorted(path / unquote(name) for name in actions.column("path").to_pylist())
 
 
+def without_rows(path: Path) -> Any:
+    """An Arrow table with the columns of a Delta table, and no rows."""
+    import pyarrow as pa  # noqa: PLC0415 - as a rule there are rows
+
+    return pa.schema(delta_table(path).schema().to_arrow()).empty_table()
+
+
 def table_files(name: str, path: Path, version: int | None = None) -> TableFiles:
     """What makes up a table at a version.
 

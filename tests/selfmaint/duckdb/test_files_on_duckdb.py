@@ -20,10 +20,11 @@ import pytest
 from datalog.model import ANY, ColumnType, Row, TypeName, WallClock
 from selfmaint import SelfMaintainable, SelfmaintError, Update, load
 from selfmaint.duckdb import DuckEngine, Relation
+from selfmaint.duckdb.file_source import DuckSource, StoredFiles
 from selfmaint.duckdb.files import read_contents
 from selfmaint.duckdb.layouts import finding
 from selfmaint.duckdb.writing import writing
-from selfmaint.errors import Code, InputError
+from selfmaint.errors import Code, InputError, SourceError
 from selfmaint.store.expected import Expected
 from selfmaint.store.formats import Format, format_of
 from tests.command_line import run
@@ -742,3 +743,28 @@ def test_deep_and_long_json_is_no_traceback(line: str, engine: DuckEngine, tmp_p
         read_contents(
             engine.database, str(tmp_path / "r.jsonl"), Expected("r", ("a",), (BIGINT,)), declared=True
         )
+
+
+def test_a_delta_table_without_rows_has_columns(tmp_path: Path) -> None:
+    deltalake = pytest.importorskip("deltalake")
+    engine = DuckEngine()
+    empty = pa.table({"b": pa.array([], pa.int64()), "a": pa.array([], pa.string())})
+    deltalake.write_deltalake(str(tmp_path / "r"), empty)
+    found = read_contents(
+        engine.database, str(tmp_path / "r"), expected(("a", "b"), (STRING, BIGINT)), declared=True
+    )
+    assert (engine.columns(found), engine.count(found)) == (("a", "b"), 0)
+    with pytest.raises(InputError, match="SM104"):
+        read_contents(
+            engine.database, str(tmp_path / "r"), expected(("a", "z"), (STRING, BIGINT)), declared=True
+        )
+
+
+def test_a_file_that_is_cut_off_is_named_where_its_rows_are_counted(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "r.parquet")
+    whole = (tmp_path / "r.parquet").read_bytes()
+    (tmp_path / "r.parquet").write_bytes(whole[: len(whole) // 2])
+    stored = StoredFiles(str(tmp_path / "r.parquet"), expected(("a",), (BIGINT,)))
+    source = DuckSource("files", DuckEngine(), {"r": stored})
+    with pytest.raises(SourceError, match=r"SM104.*r\.parquet` cannot be read as Parquet"):
+        source.row_count("r")
