@@ -128,7 +128,7 @@ def test_views_are_what_recomputing_gives(tmp_path: Path, seed: int) -> None:
         "select id, n from stay lateral view explode_outer(sequence(1, room)) t as n",
         "select id, n from stay lateral view outer explode(sequence(1, room)) t as n",
         "select id, posexplode(sequence(1, room)) from stay",
-        "select id, explode(sequence(cast(room as smallint), 4S, 1)) as n from stay",
+        "select id, explode(sequence(cast(room as smallint), 4S, 1S)) as n from stay",
         "select id, explode(sequence(room, 4, 3000000000)) as n from stay",
         "select explode(sequence(cast(arrival as timestamp), timestamp '2026-02-02', interval 1 day)) as n from stay",
         "select id, explode(sequence(arrival, departure, interval 1 hour)) as n from stay",
