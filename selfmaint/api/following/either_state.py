@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _GIVEN, _ASKED = Predicate("given", Version.STEP), Predicate("asked", Version.STEP)
 _MOST = 3
-"""Of more tables than these not all sets are tried."""
+"""Of more tables than these it is not tried in which state each is: the update is refused."""
 _OTHER_STATE = frozenset({Code.SOURCE_MOVED, Code.BREAKS_CONSTRAINT})
 """What tells that sources are not in the state that they are taken to be in."""
 
